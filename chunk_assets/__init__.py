@@ -1,0 +1,1 @@
+"""Chunk Assets: chunk, embed, index, evaluate, and prove where every vector came from."""

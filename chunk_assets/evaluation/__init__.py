@@ -1,0 +1,1 @@
+"""Gold sets, metrics and their uncertainty."""

@@ -1,0 +1,1 @@
+"""Identity, fingerprints and lineage: what made what."""

@@ -1,0 +1,1 @@
+"""From raw bytes to normalized text plus blocks."""

@@ -1,0 +1,1 @@
+"""Searching collections; evaluation uses the very same code."""
