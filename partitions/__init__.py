@@ -1,0 +1,1 @@
+"""Partition definitions, the mappings between them, and the bucket of a document."""

@@ -1,0 +1,1 @@
+"""What the assets are given: tables, warehouse, sources, embedders, vector store."""

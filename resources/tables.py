@@ -1,0 +1,128 @@
+"""Delta Lake tables under `storage:`; a materialization replaces its partition in one commit."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from chunk_assets.errors import ChunkAssetsError
+from resources.schemas import CORPUS_TABLES, PARTITIONED_BY, SHARED_TABLES
+
+_retry_on_conflict = retry(
+    retry=retry_if_exception_type(CommitFailedError),
+    stop=stop_after_attempt(10),
+    wait=wait_random_exponential(multiplier=0.05, max=2.0),
+    reraise=True,
+)
+
+
+class Tables:
+    """Named tables of one storage place (a folder, or any URI that Delta Lake can write).
+
+    `corpus/stage` names a corpus's table (`handbook/chunks`), a bare name a shared one (`vectors`).
+    """
+
+    def __init__(self, storage: str | Path, storage_options: Mapping[str, str] | None = None):
+        self._root = f"{str(storage).rstrip('/')}/tables"
+        self._options = dict(storage_options or {}) or None
+
+    def uri(self, table: str) -> str:
+        """Where a table lies."""
+        return f"{self._root}/{table}"
+
+    def schema(self, table: str) -> pa.Schema | None:
+        """The declared columns of a table; None for tables of SQL models, which bring their own."""
+        corpus, _, stage = table.rpartition("/")
+        return (CORPUS_TABLES if corpus else SHARED_TABLES).get(stage)
+
+    def exists(self, table: str) -> bool:
+        """Whether anything was ever written to it."""
+        return DeltaTable.is_deltatable(self.uri(table), storage_options=self._options)
+
+    def version(self, table: str) -> int | None:
+        """The number of its latest commit; None while it does not exist."""
+        return self._open(table).version() if self.exists(table) else None
+
+    def read(
+        self,
+        table: str,
+        columns: list[str] | None = None,
+        where: Mapping[str, str] | None = None,
+        filter: ds.Expression | None = None,  # noqa: A002 - Arrow's own name for it
+    ) -> pa.Table:
+        """Rows whose columns equal `where`; the empty table while nothing was written."""
+        dataset = self.dataset(table)
+        expression = filter
+        for column, value in (where or {}).items():
+            equal = pc.field(column) == value
+            expression = equal if expression is None else expression & equal
+        return dataset.to_table(columns=columns, filter=expression)
+
+    def dataset(self, table: str) -> ds.Dataset:
+        """A lazily read view of the latest commit.
+
+        Raises:
+            ChunkAssetsError: if the table does not exist and has no declared columns.
+        """
+        if self.exists(table):
+            return self._open(table).to_pyarrow_dataset()
+        schema = self.schema(table)
+        if schema is None:
+            raise ChunkAssetsError(
+                f"Table {table!r} does not exist in {self._root}; materialize its asset first."
+            )
+        return ds.dataset(schema.empty_table())
+
+    @_retry_on_conflict
+    def replace(self, table: str, rows: pa.Table, partition: Mapping[str, str]) -> None:
+        """Replace one partition (which may become empty) in one commit."""
+        partitioned_by = PARTITIONED_BY[table.rpartition("/")[2]]
+        predicate = " and ".join(f"{name} = '{partition[name]}'" for name in partitioned_by)
+        write_deltalake(
+            self.uri(table),
+            self._declared(table, rows),
+            mode="overwrite",
+            partition_by=list(partitioned_by),
+            predicate=predicate,
+            storage_options=self._options,
+        )
+
+    @_retry_on_conflict
+    def overwrite(self, table: str, rows: pa.Table) -> None:
+        """Replace a whole unpartitioned table, columns included."""
+        write_deltalake(
+            self.uri(table),
+            rows,
+            mode="overwrite",
+            schema_mode="overwrite",
+            storage_options=self._options,
+        )
+
+    @_retry_on_conflict
+    def append(self, table: str, rows: pa.Table) -> None:
+        """Add rows in one commit."""
+        write_deltalake(
+            self.uri(table),
+            self._declared(table, rows),
+            mode="append",
+            partition_by=list(PARTITIONED_BY[table.rpartition("/")[2]]),
+            storage_options=self._options,
+        )
+
+    @_retry_on_conflict
+    def compact(self, table: str, more_files_than: int = 50) -> None:
+        """Merge the small files that appends leave, once there are many; loses no history."""
+        if self.exists(table) and len(self._open(table).file_uris()) > more_files_than:
+            self._open(table).optimize.compact()
+
+    def _open(self, table: str) -> DeltaTable:
+        return DeltaTable(self.uri(table), storage_options=self._options)
+
+    def _declared(self, table: str, rows: pa.Table) -> pa.Table:
+        schema = self.schema(table)
+        return rows if schema is None else rows.select(schema.names).cast(schema)
