@@ -31,3 +31,7 @@ class VectorStoreError(ChunkAssetsError):
 
 class GoldError(ChunkAssetsError):
     """A gold set is malformed, or one of its quotes does not anchor in its document."""
+
+
+class EvaluationError(ChunkAssetsError):
+    """Rankings, index and gold set do not belong together."""

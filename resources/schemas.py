@@ -163,7 +163,7 @@ CORPUS_TABLES: dict[str, pa.Schema] = {
             ("index", pa.string()),
             ("query_id", pa.string()),
             ("metric", pa.string()),  # recall, precision, ndcg, mrr, span_recall, …
-            ("cutoff_kind", pa.string()),  # k | tokens | none
+            ("cutoff_unit", pa.string()),  # chunks | documents | tokens; null: of the whole ranking
             ("cutoff", pa.int32()),
             ("value", pa.float64()),
             ("cluster", pa.string()),  # the document whose questions are resampled together
@@ -175,7 +175,7 @@ CORPUS_TABLES: dict[str, pa.Schema] = {
             ("gold_set", pa.string()),
             ("index", pa.string()),
             ("metric", pa.string()),
-            ("cutoff_kind", pa.string()),
+            ("cutoff_unit", pa.string()),
             ("cutoff", pa.int32()),
             ("mean", pa.float64()),
             ("low", pa.float64()),

@@ -27,7 +27,9 @@ class Tables:
     `corpus/stage` names a corpus's table (`handbook/chunks`), a bare name a shared one (`vectors`).
     """
 
-    def __init__(self, storage: str | Path, storage_options: Mapping[str, str] | None = None):
+    def __init__(
+        self, storage: str | Path, storage_options: Mapping[str, str] | None = None
+    ) -> None:
         self._root = f"{str(storage).rstrip('/')}/tables"
         self._options = dict(storage_options or {}) or None
 

@@ -107,7 +107,7 @@ class VectorStore(Protocol):
         """All collections, sorted."""
 
     def drop(self, name: str) -> None:
-        """Delete a collection; one that does not exist is ignored."""
+        """Delete a collection and the aliases that point to it; a missing one is ignored."""
 
     def aliases(self) -> dict[str, str]:
         """Every alias with the collection it points to."""

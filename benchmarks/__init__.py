@@ -1,0 +1,1 @@
+"""Ratios against published figures, peers and limits; `results/` holds the last tables."""

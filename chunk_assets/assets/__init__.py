@@ -1,0 +1,1 @@
+"""The Dagster assets, one file a stage: read what changed, call the core, write, report."""

@@ -1,0 +1,333 @@
+"""The command line: `chunk-assets`. Every command takes `--json`; progress goes to stderr."""
+
+import json
+import sys
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+
+from chunk_assets.config import DEFAULT_FILE, config_path, load_configuration
+from chunk_assets.errors import ChunkAssetsError, ConfigurationError
+
+DONE, FAILED, SOMETHING_TO_DO = 0, 1, 2
+
+app = typer.Typer(
+    name="chunk-assets",
+    help="Chunk, embed, index and evaluate documents as Dagster assets, and prove where every "
+    "vector came from.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 done, 1 failed, 2 nothing wrong but something to do, or a check fell "
+    "short.",
+)
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="Configuration file; default: $CHUNK_ASSETS_CONFIG, else ./chunk_assets.yaml.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        "-s",
+        help="corpus, corpus/strategy or corpus/strategy/bucket; * stands for all; repeatable.",
+        show_default=False,
+    ),
+]
+CorpusOption = Annotated[
+    str | None,
+    typer.Option(help="The corpus; needed only where there are several.", show_default=False),
+]
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's shows its message, never a traceback."""
+    try:
+        app()
+    except ChunkAssetsError as error:
+        _stderr().print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        _stderr().print("Stopped. What was done is kept; run the same command to go on.")
+        sys.exit(130)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="Your folder of documents.")],
+    corpus: Annotated[str, typer.Option(help="Name of the corpus.")] = "docs",
+    force: Annotated[bool, typer.Option(help="Replace a configuration that is there.")] = False,
+) -> None:
+    """Write a commented configuration into a folder of documents."""
+    if not folder.is_dir():
+        raise ConfigurationError(
+            f"{folder} is no folder; name the folder that holds your documents"
+        )
+    path = folder / DEFAULT_FILE
+    if path.exists() and not force:
+        raise ConfigurationError(f"{path} exists already; edit it, or replace it with --force")
+    template = files("chunk_assets").joinpath("templates/chunk_assets.yaml")
+    text = template.read_text(encoding="utf-8").format(corpus=corpus)
+    before = path.read_text(encoding="utf-8") if path.exists() else None
+    path.write_text(text, encoding="utf-8")
+    try:
+        load_configuration(path)
+    except ConfigurationError:
+        path.unlink() if before is None else path.write_text(before, encoding="utf-8")
+        raise
+    console = Console()
+    console.print(f"Wrote {path}.", highlight=False)
+    console.print(f"Next: edit it, then run: cd {folder} && chunk-assets apply", highlight=False)
+
+
+@app.command()
+def config(
+    config: ConfigOption = None,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Show every default as well.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the configuration and show it; secrets stay names of environment variables."""
+    configuration = load_configuration(config_path(config))
+    shown = configuration.model_dump(mode="json", exclude_unset=not resolved)
+    if as_json:
+        _print_json(shown)
+    else:
+        typer.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), nl=False)
+
+
+@app.command()
+def apply(
+    select: SelectOption = None, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Materialize exactly what is missing or out of date, each partition a Dagster run."""
+    from chunk_assets.apply import apply as apply_platform
+    from chunk_assets.instance import open_instance
+    from chunk_assets.selection import parse_selection
+    from chunk_assets.terminal import ApplyProgress, print_report
+
+    platform = _platform(config)
+    selection = parse_selection(select or [], platform.corpora)
+    with open_instance(platform) as instance, ApplyProgress(_stderr()) as progress:
+        platform.on_progress = progress.work_done
+        report = apply_platform(platform, instance, selection, progress)
+    if as_json:
+        _print_json(report.to_json())
+    else:
+        print_report(Console(), report)
+    if report.failed:
+        raise typer.Exit(FAILED)
+    if report.failed_checks:
+        raise typer.Exit(SOMETHING_TO_DO)
+
+
+@app.command()
+def status(
+    select: SelectOption = None,
+    config: ConfigOption = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="One line per partition.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List what is out of date, and why; exit code 2 if anything is."""
+    from chunk_assets.instance import open_instance
+    from chunk_assets.selection import parse_selection
+    from chunk_assets.status import out_of_date
+    from chunk_assets.terminal import print_status
+
+    platform = _platform(config)
+    selection = parse_selection(select or [], platform.corpora)
+    with open_instance(platform) as instance:
+        found = out_of_date(platform, instance, selection)
+    if as_json:
+        _print_json(
+            [
+                {
+                    "corpus": item.corpus,
+                    "asset": item.work.stage,
+                    "partition": item.work.partition,
+                    "reasons": list(item.reasons),
+                }
+                for item in found
+            ]
+        )
+    else:
+        print_status(Console(), found, verbose)
+    if found:
+        raise typer.Exit(SOMETHING_TO_DO)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="A question or key words.")],
+    corpus: CorpusOption = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="A strategy or an index (strategy__embedder); default: what the corpus serves.",
+            show_default=False,
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="How many chunks.")] = 5,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search a corpus, with sources: the same code that the evaluation measures."""
+    from chunk_assets.serving import search_corpus
+    from chunk_assets.terminal import print_hits
+
+    platform = _platform(config)
+    hits = search_corpus(
+        platform,
+        query,
+        corpus=corpus,
+        strategy=strategy,
+        k=k,
+        on_wait=lambda message: _stderr().print(message, highlight=False),
+    )
+    if as_json:
+        _print_json([asdict(hit) for hit in hits])
+    else:
+        print_hits(Console(), hits)
+
+
+@app.command()
+def leaderboard(
+    corpus: CorpusOption = None, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Show how the indexes of a corpus compare, with intervals, tokens and vector counts."""
+    from chunk_assets.serving import only_corpus
+    from chunk_assets.terminal import print_leaderboard
+
+    platform = _platform(config)
+    table = only_corpus(platform, corpus).table("leaderboard")
+    rows = platform.tables.read(table).to_pylist() if platform.tables.exists(table) else []
+    if as_json:
+        _print_json(rows)
+    else:
+        print_leaderboard(Console(), rows)
+
+
+@app.command()
+def quarantine(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """List what could not be processed, by name and with its reason."""
+    from chunk_assets.terminal import print_quarantine
+
+    rows = (
+        _platform(config)
+        .tables.read("quarantine")
+        .sort_by([("corpus", "ascending"), ("stage", "ascending"), ("uri", "ascending")])
+        .to_pylist()
+    )
+    if as_json:
+        _print_json(rows)
+    else:
+        print_quarantine(Console(), rows)
+
+
+@app.command()
+def sql(
+    query: Annotated[
+        str, typer.Argument(help="A select over the models (leaderboard, …) and lake.<table>.")
+    ],
+    corpus: CorpusOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Query the tables and SQL models of a corpus with DuckDB."""
+    from chunk_assets.serving import only_corpus
+    from chunk_assets.terminal import print_rows
+
+    platform = _platform(config)
+    rows = platform.warehouse.query(only_corpus(platform, corpus).name, query).to_pylist()
+    if as_json:
+        _print_json(rows)
+    else:
+        print_rows(Console(), rows)
+
+
+@app.command()
+def chunk(
+    file: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="A strategy of the configuration, or one written out: "
+            '\'{"chunker": "hierarchy", "max_tokens": 200}\'.'
+        ),
+    ],
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="Pin the format (markdown, …).", show_default=False),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cut one file and show the chunks: no Dagster, no store."""
+    from chunk_assets.chunk_file import chunk_bytes
+    from chunk_assets.terminal import print_chunks
+
+    if file == "-":
+        raw, name = sys.stdin.buffer.read(), "stdin"
+    else:
+        raw, name = _read(Path(file)), Path(file).name
+    cut = chunk_bytes(raw, name=name, strategy=strategy, format_=format_, config=config)
+    if as_json:
+        _print_json(cut.to_json())
+    else:
+        print_chunks(Console(), cut)
+
+
+@app.command()
+def ui(
+    config: ConfigOption = None,
+    port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Open the Dagster UI on this configuration (dagster dev)."""
+    from chunk_assets.instance import run_ui
+
+    run_ui(_platform(config), host=host, port=port)
+
+
+def _platform(config: Path | None) -> Any:  # noqa: ANN401 - its module is imported only when used
+    from resources.platform import Platform
+
+    return Platform.from_file(config_path(config))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _print_json(value: object) -> None:
+    # Lone surrogates (from file names) are escaped, so that the output is always valid UTF-8.
+    text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def _stderr() -> Console:
+    return Console(stderr=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""From a configuration to an embedder."""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from chunk_assets.embedding.config import EmbedderConfig
+from chunk_assets.embedding.embedder import Embedder
+from chunk_assets.embedding.hardware import available_cores, resolve_device, resolve_precision
+from chunk_assets.errors import ConfigurationError
+
+# A backend is a file with a callable `(name, config) -> Embedder`, and one line here.
+_FACTORIES = {
+    "torch": "chunk_assets.embedding.torch_backend:build_torch_embedder",
+}
+
+_OFFERED = (
+    "name",
+    "fingerprint",
+    "dimension",
+    "max_tokens",
+    "tokenizer",
+    "embed_passages",
+    "embed_queries",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a configuration comes down to on this machine."""
+
+    backend: str
+    device: str
+    precision: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [self.backend, self.device, self.precision]
+        return f"{' · '.join(part for part in parts if part)} ({'; '.join(self.reasons)})"
+
+
+def describe(config: EmbedderConfig) -> Choice:
+    """What runs a model here and why; loads nothing."""
+    if config.backend == "custom":
+        return Choice("custom", "", "", (f"factory {config.factory}",))
+    backend, why_backend = _backend(config)
+    device, why_device = resolve_device(config)
+    precision, why_precision = resolve_precision(config)
+    reasons = [f"{backend}: {why_backend}", f"{device}: {why_device}"]
+    reasons.append(f"{precision}: {why_precision}")
+    if device == "cpu":
+        cores = available_cores()
+        reasons.append(f"threads: at most {min(config.threads or cores, cores)} of {cores} cores")
+    return Choice(backend, device, precision, tuple(reasons))
+
+
+def build_embedder(name: str, config: EmbedderConfig) -> Embedder:
+    """The embedder of a configuration. Cheap: its model loads when it first embeds.
+
+    Raises:
+        ConfigurationError: if a custom factory cannot be imported or does not return an embedder.
+        EmbeddingError: if the model cannot be found or is not supported.
+    """
+    if config.backend != "custom":
+        backend, _ = _backend(config)
+        embedder: Embedder = _load(_FACTORIES[backend])(name, config)
+        return embedder
+    reference = config.factory or ""
+    where = f"embedders.{name}.factory"
+    try:
+        factory = _load(reference)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"{where}: {reference!r} cannot be imported: {error}. Expected `package.module:"
+            "callable` that Python finds: install its package, or add its folder to PYTHONPATH."
+        ) from error
+    if not callable(factory):
+        raise ConfigurationError(
+            f"{where}: {reference!r} is a {type(factory).__name__}, expected "
+            "a callable (name, config) -> Embedder"
+        )
+    custom: Embedder = factory(name, config)
+    # Statically, since asking for a property may load a model.
+    missing = [name for name in _OFFERED if inspect.getattr_static(custom, name, None) is None]
+    if missing:
+        raise ConfigurationError(
+            f"{where}: {reference!r} returned a {type(custom).__name__} without "
+            f"{', '.join(missing)}: expected what chunk_assets.embedding.embedder.Embedder lists"
+        )
+    return custom
+
+
+def _backend(config: EmbedderConfig) -> tuple[str, str]:
+    if config.backend == "auto":
+        return "torch", "the backend that runs every model on every device"
+    return config.backend, "as configured"
+
+
+def _load(reference: str) -> Callable[..., Any]:
+    module, _, attribute = reference.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    loaded: Callable[..., Any] = found
+    return loaded

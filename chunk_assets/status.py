@@ -1,0 +1,155 @@
+"""What is out of date, and why, without doing anything about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from chunk_assets.corpus import Corpus
+from chunk_assets.planning import (
+    OutOfDate,
+    expected_inputs,
+    reasons_for,
+    stages_behind,
+    versions_of,
+)
+from chunk_assets.selection import Selection
+from partitions.stages import STAGES, StagePartition, partitions_of, upstream_of
+from resources.platform import Platform
+from resources.run_log import State
+
+WILL_CHANGE = "will change"
+DATA_VERSION_TAG = "dagster/data_version"
+
+
+def stages_of(platform: Platform, corpus: Corpus) -> list[list[StagePartition]]:
+    """Every partition of every asset of a corpus, stage by stage in dependency order."""
+    stages = [partitions_of(corpus, stage) for stage in STAGES]
+    return [*stages, models_of(platform)]
+
+
+def models_of(platform: Platform) -> list[StagePartition]:
+    """The SQL models, which have no partitions, in an order in which they can run."""
+    return [StagePartition(name, "") for name in platform.sql_models]
+
+
+class DagsterRecords:
+    """The data versions that Dagster's event log holds, read once per asset."""
+
+    def __init__(self, instance: dg.DagsterInstance, corpus: str) -> None:
+        self._instance = instance
+        self._corpus = corpus
+        self._versions: dict[str, Mapping[str, str]] = {}
+
+    def has(self, work: StagePartition, data_version: str) -> bool:
+        """Whether the latest materialization in the event log has this data version."""
+        if work.stage not in self._versions:
+            self._versions[work.stage] = self._read(work)
+        return self._versions[work.stage].get(work.partition) == data_version
+
+    def _read(self, work: StagePartition) -> Mapping[str, str]:
+        key = dg.AssetKey([self._corpus, work.stage])
+        if not work.partition:
+            event = self._instance.get_latest_materialization_event(key)
+            tags = event.asset_materialization.tags if event and event.asset_materialization else {}
+            return {"": (tags or {}).get(DATA_VERSION_TAG, "")}
+        by_partition = self._instance.event_log_storage.get_latest_tags_by_partition(
+            key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+        )
+        return {name: tags[DATA_VERSION_TAG] for name, tags in by_partition.items() if tags}
+
+
+def lost(platform: Platform, corpus: Corpus, work: StagePartition) -> str | None:
+    """What a materialization left behind that is not there any more; None if all is."""
+    if work.stage in STAGES and not platform.tables.exists(corpus.table(work.stage)):
+        return f"its table {corpus.table(work.stage)} is gone"
+    if work.stage == "collections":
+        name = platform.collection_name(corpus, corpus.indexes[work.partition])
+        if not platform.vector_store.exists(name):
+            return f"its collection {name} is not in the vector store"
+    return None
+
+
+@dataclass
+class Inspector:
+    """Decides for one partition after the other whether it is out of date.
+
+    `versions` follows what is materialized meanwhile, so the same object serves a dry look
+    (`out_of_date`) and the loop of `apply`.
+    """
+
+    platform: Platform
+    corpus: Corpus
+    state: State
+    records: DagsterRecords
+    versions: dict[StagePartition, str] = field(init=False)
+    _tables_seen: dict[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.versions = versions_of(self.state)
+
+    @classmethod
+    def of(cls, platform: Platform, corpus: Corpus, instance: dg.DagsterInstance) -> "Inspector":
+        """Read the state of a corpus."""
+        state = platform.run_log.state(corpus.name)
+        return cls(platform, corpus, state, DagsterRecords(instance, corpus.name))
+
+    def reasons(self, work: StagePartition) -> tuple[str, ...]:
+        """Why a partition is out of date now; empty if it is not."""
+        expected = expected_inputs(self.platform, self.corpus, work, self.versions)
+        reasons = reasons_for(work, self.state, expected, self.records.has)
+        if reasons:
+            return reasons
+        gone = self._lost(work)
+        return (gone,) if gone else ()
+
+    def _lost(self, work: StagePartition) -> str | None:
+        if work.stage == "collections":
+            return lost(self.platform, self.corpus, work)
+        if work.stage not in self._tables_seen:
+            self._tables_seen[work.stage] = lost(self.platform, self.corpus, work)
+        return self._tables_seen[work.stage]
+
+
+def out_of_date(
+    platform: Platform, instance: dg.DagsterInstance, selection: Selection
+) -> list[OutOfDate]:
+    """Every selected partition that `apply` would look at, in the order it would.
+
+    What lies downstream of an out-of-date partition is listed as well: whether it really must be
+    redone shows only when its upstream is (an edit that changes no chunk stops there).
+    """
+    found = []
+    for corpus in platform.corpora.values():
+        if not selection.includes_corpus(corpus.name):
+            continue
+        inspector = Inspector.of(platform, corpus, instance)
+        changing: dict[StagePartition, str] = {}
+        for stage in stages_of(platform, corpus):
+            for work in stage:
+                if not selection.includes(corpus, work):
+                    continue
+                reasons = inspector.reasons(work) or _cascade(platform, corpus, work, changing)
+                if reasons:
+                    changing[work] = reasons[0]
+                    found.append(OutOfDate(corpus.name, work, reasons))
+    return found
+
+
+def _cascade(
+    platform: Platform,
+    corpus: Corpus,
+    work: StagePartition,
+    changing: Mapping[StagePartition, str],
+) -> tuple[str, ...]:
+    model = platform.sql_models.get(work.stage)
+    if model is None:
+        reads: Sequence[StagePartition] = list(upstream_of(corpus, work))
+        upstream = [part for part in reads if part in changing]
+    else:
+        names = {*stages_behind(model), *platform.upstream_marts(model)}
+        upstream = [part for part in changing if part.stage in names]
+    if not upstream:
+        return ()
+    more = f" and {len(upstream) - 1} more" if len(upstream) > 1 else ""
+    return (f"{upstream[0]}{more} {WILL_CHANGE}",)

@@ -1,0 +1,78 @@
+"""The `runs` table: what was materialized from what; its latest rows are the platform's state."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from chunk_assets.lineage.identity import Json, canonical_json
+from partitions.stages import StagePartition
+from resources.schemas import SHARED_TABLES
+from resources.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Materialization:
+    """One row of the table."""
+
+    stage: str
+    partition: str
+    run_id: str
+    data_version: str
+    inputs: Mapping[str, str]
+    """Name of each input → its version: what the planner compares, and shows as the reason."""
+    code_version: str
+    git_commit: str
+    configuration: Mapping[str, Json]
+    counts: Mapping[str, int]
+    tokens: int
+    seconds: float
+    status: str = "ok"
+    """`ok`, or `check_failed`: a blocking check refused what the run had written."""
+
+
+State = dict[StagePartition, Materialization]
+
+
+class RunLog:
+    """Reads and appends materializations."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def record(self, corpus: str, materialization: Materialization) -> None:
+        """Append one row."""
+        row = {
+            "corpus": corpus,
+            "stage": materialization.stage,
+            "partition": materialization.partition,
+            "run_id": materialization.run_id,
+            "status": materialization.status,
+            "data_version": materialization.data_version,
+            "inputs": canonical_json(dict(materialization.inputs)),
+            "code_version": materialization.code_version,
+            "git_commit": materialization.git_commit,
+            "configuration": canonical_json(dict(materialization.configuration)),
+            "counts": canonical_json(dict(materialization.counts)),
+            "tokens": materialization.tokens,
+            "seconds": materialization.seconds,
+            "finished_at": datetime.now(UTC),
+        }
+        self._tables.append("runs", pa.Table.from_pylist([row], schema=SHARED_TABLES["runs"]))
+
+    def state(self, corpus: str) -> State:
+        """The latest materialization of every partition."""
+        rows = self._tables.read("runs", where={"corpus": corpus}).sort_by("finished_at")
+        return {
+            StagePartition(row["stage"], row["partition"]): _materialization(row)
+            for row in rows.to_pylist()
+        }
+
+
+def _materialization(row: dict[str, object]) -> Materialization:
+    values = {key: value for key, value in row.items() if key not in ("corpus", "finished_at")}
+    for key in ("inputs", "configuration", "counts"):
+        values[key] = json.loads(str(values[key]))
+    return Materialization(**values)  # type: ignore[arg-type]  # the schema gives the types

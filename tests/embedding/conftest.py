@@ -1,0 +1,31 @@
+"""Models that load once for all tests of embedding."""
+
+from pathlib import Path
+
+import pytest
+
+from chunk_assets.embedding.config import DEFAULT_MODEL, EmbedderConfig
+from chunk_assets.embedding.embedder import Embedder
+from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file
+from chunk_assets.embedding.model_files import locate_model
+from chunk_assets.embedding.registry import build_embedder
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> Path:
+    return locate_model(DEFAULT_MODEL)
+
+
+@pytest.fixture(scope="session")
+def wordpiece(model_folder: Path) -> HuggingFaceTokenizer:
+    return HuggingFaceTokenizer(tokenizer_file(model_folder), "minilm")
+
+
+@pytest.fixture(scope="session")
+def bfloat16() -> Embedder:
+    return build_embedder("bfloat16", EmbedderConfig(precision="bfloat16", device="cpu"))
+
+
+@pytest.fixture(scope="session")
+def float32() -> Embedder:
+    return build_embedder("float32", EmbedderConfig(precision="float32", device="cpu"))
