@@ -66,7 +66,8 @@ def full_report(results: Sequence[Result], facts: Mapping[str, object], complete
             "code (`benchmarks/chroma_scores.py` says how they differ from this project's own).",
             "Our sizes are tokens of MiniLM; the published ones are given as cl100k tokens. Rows "
             "of different chunk sizes read different amounts of text: compare them in the second "
-            "table.",
+            "table. The corpora have no Markdown headings, so `hierarchy` cuts them as "
+            "`sentence_aware` does.",
             "",
             *_table(headings, [*ours, *(published if complete else [])]),
             "",

@@ -34,7 +34,7 @@ class Recorder:
         self._corpus = corpus
         partition = context.partition_key if context.has_partition_key else ""
         self.work = StagePartition(stage, str(partition))
-        self.run_id = context.run_id
+        self.run_id = context.run.run_id
         state = platform.run_log.state(corpus.name)
         self.inputs = expected_inputs(platform, corpus, self.work, versions_of(state))
         last = state.get(self.work)

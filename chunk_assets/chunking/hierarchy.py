@@ -32,9 +32,9 @@ class Hierarchy(StrategySettings):
     context: tuple[ContextPart, ...] = ("heading_path",)
     """What is put before the text for the embedding model only: `title`, `heading_path`."""
     min_section: Annotated[int, Field(strict=True, ge=0)] | None = None
-    """Sections shorter than this join a neighbour under the same parent, if both fit into one
-    chunk; a heading without text always joins its first subsection. 0 keeps every section apart.
-    Default: an eighth of the maximum."""
+    """Sections shorter than this join a neighbour under the same parent, or the parent's own text,
+    if both fit into one chunk; a heading without text always joins its first subsection. 0 keeps
+    every section apart. Default: an eighth of the maximum."""
 
     @model_validator(mode="after")
     def _section_fits(self) -> "Hierarchy":

@@ -100,7 +100,7 @@ def _belongs_to_word(text: str, dot: int, beginning: int, stop: int, previous: i
     first = _FIRST_WORD.match(text, beginning, stop)
     opener = first[0].lower() if first else ""
     if word.isdecimal():
-        return opener in _MONTHS or _opens_line(text, last.start("word"), previous)
+        return opener in _MONTHS or _opens_item(text, last.start("word"), previous)
     if word in _BEFORE_A_NAME or word in _WITHIN:
         return True
     if word == "st":  # Saint before a name, Street after one
@@ -112,8 +112,10 @@ def _belongs_to_word(text: str, dot: int, beginning: int, stop: int, previous: i
     return False
 
 
-def _opens_line(text: str, position: int, previous: int) -> bool:
-    """Whether only blanks lie between `position` and the sentence before, or the line's start."""
+def _opens_item(text: str, position: int, previous: int) -> bool:
+    """Whether a number at `position` begins a line or a sentence, or follows a colon."""
     before = text[max(previous, position - _LOOK_BEHIND) : position]
     line = before.splitlines()[-1] if before else ""
-    return not line.strip() and (line != before or position - previous <= _LOOK_BEHIND)
+    if not line.strip():
+        return line != before or position - previous <= _LOOK_BEHIND
+    return line.rstrip().endswith(":")

@@ -42,7 +42,7 @@ def parse_strategy(value: object) -> Strategy:
             f"A strategy is a mapping like {{chunker: hierarchy, max_tokens: 200}}, not {value!r}."
         )
     chunker = value.get("chunker")
-    if chunker not in CHUNKERS:
+    if not isinstance(chunker, str) or chunker not in CHUNKERS:
         given = "names no chunker" if chunker is None else f"names no known chunker: {chunker!r}"
         raise ConfigurationError(
             f"The strategy {given}{_nearest(chunker, CHUNKERS)}. Allowed: {', '.join(CHUNKERS)}."
@@ -50,7 +50,7 @@ def parse_strategy(value: object) -> Strategy:
     try:
         return _ADAPTER.validate_python(value)
     except ValidationError as error:
-        problems = [_problem(str(chunker), details) for details in error.errors()]
+        problems = [_problem(chunker, details) for details in error.errors()]
         raise ConfigurationError(f"Strategy {chunker}: {'; '.join(problems)}.") from error
 
 

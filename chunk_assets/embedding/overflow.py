@@ -68,7 +68,7 @@ def split_windows(text: str, tokenizer: Tokenizer, max_tokens: int) -> Iterator[
     cuts = _boundaries(offsets)
     clean = cuts[_begins_cluster(text, offsets[cuts, 0])]
     first, start = 0, 0
-    while first < total:
+    while start < len(text):
         wanted = first + max_tokens
         while True:
             stop = total if wanted >= total else _cut(clean, cuts, first, wanted, total)
@@ -95,9 +95,10 @@ def pool(vectors: Vectors, weights: Sequence[int]) -> npt.NDArray[np.float32]:
 
 
 def _boundaries(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Tokens, the first apart, that begin where no token before them reaches."""
+    """Tokens, the first apart, that begin later than the one before and where none reaches."""
     reached = np.maximum.accumulate(offsets[:-1, 1])
-    return np.flatnonzero(offsets[1:, 0] >= reached) + 1
+    begins = offsets[1:, 0]
+    return np.flatnonzero((begins >= reached) & (begins > offsets[:-1, 0])) + 1
 
 
 def _begins_cluster(text: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

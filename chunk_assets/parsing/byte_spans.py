@@ -27,25 +27,24 @@ def byte_spans(raw: bytes, encoding: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def _offsets(raw: bytes, encoding: str, positions: list[int]) -> dict[int, int]:
-    errors = "surrogateescape" if encoding == "utf-8" else "strict"
-    text = raw.decode("utf-8", errors) if encoding == "utf-8" else decode_as(raw, encoding)
-    if encoding.startswith(("utf-16", "utf-32")):
-        errors = "replace"  # a damaged unit is as wide as the U+FFFD that stands for it
-    elif not _is_reversible(raw, text, encoding, errors):
-        return _offsets_by_steps(raw, encoding, positions)
+    if encoding == "utf-8":
+        text, errors = raw.decode("utf-8", "surrogateescape"), "surrogateescape"
+    elif encoding.startswith(("utf-16", "utf-32")):
+        # A damaged unit is as wide as the U+FFFD that stands for it.
+        text, errors = decode_as(raw, encoding), "replace"
+    else:
+        text, errors = decode_as(raw, encoding), "strict"
     offsets = {0: 0}
     total = 0
-    for start, end in pairwise([0, *positions]):
-        total += len(text[start:end].encode(encoding, errors))
-        offsets[end] = min(total, len(raw))
-    return offsets
-
-
-def _is_reversible(raw: bytes, text: str, encoding: str, errors: str) -> bool:
     try:
-        return text.encode(encoding, errors) == raw
+        if errors == "strict" and text.encode(encoding) != raw:
+            return _offsets_by_steps(raw, encoding, positions)
+        for start, end in pairwise([0, *positions]):
+            total += len(text[start:end].encode(encoding, errors))
+            offsets[end] = min(total, len(raw))
     except UnicodeEncodeError:
-        return False
+        return _offsets_by_steps(raw, encoding, positions)
+    return offsets
 
 
 def _offsets_by_steps(raw: bytes, encoding: str, positions: list[int]) -> dict[int, int]:

@@ -32,6 +32,17 @@ _MIN_VALID_PER_INVALID = 4
 _SAMPLE_BYTES = 64 * 1024
 _LOW_CONFIDENCE = 0.5
 _TIE = 0.02
+_MOST_FREQUENT = "cp1252"
+"""Taken where the evidence does not decide: by far the most frequent legacy encoding, and what the
+WHATWG encoding standard tells browsers to assume."""
+_NEVER_GUESSED = [
+    # UTF-8 and marked UTF-16 were tried before; unmarked UTF-16 makes Chinese of any two letters.
+    *("utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"),
+    # JIS X 0213 fills the gaps that tell Japanese from other double-byte text.
+    *("shift_jis_2004", "shift_jisx0213", "euc_jis_2004", "euc_jisx0213", "iso2022_jp_2004"),
+    # EBCDIC makes letters of bytes that are punctuation everywhere else.
+    *("cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +166,13 @@ def _decode_by_guess(raw: bytes) -> Decoded:
     if (share := _control_share(raw)) > _MAX_CONTROLS_ELSEWHERE:
         raise _binary(share)
     candidates, confidence = _guess(_sample(raw))
-    if not candidates:
+    encoding = next((c for c in candidates if _is_valid(raw, c)), candidates[0])
+    damaged = not _is_valid(raw, encoding)
+    if damaged and confidence == 0:
         raise ParseError(
             "these bytes are no text in any encoding known; if they are text, save them as UTF-8 "
             "or pin their encoding under parsing.encodings"
         )
-    encoding = next((c for c in candidates if _is_valid(raw, c)), None)
-    damaged = encoding is None
-    encoding = encoding or candidates[0]
     text = decode_as(raw, encoding)
     doubt = "a doubtful guess" if confidence < _LOW_CONFIDENCE else "a guess"
     warnings = [
@@ -178,25 +188,20 @@ def _guess(sample: bytes) -> tuple[list[str], float]:
     """Candidate encodings, best first, and the confidence in the first."""
     import charset_normalizer
 
-    unicode_encodings = ["utf_7", "utf_16", "utf_16_be", "utf_16_le"]
-    unicode_encodings += ["utf_32", "utf_32_be", "utf_32_le"]
-    # UTF-8 and marked UTF-16 were tried before; unmarked UTF-16 makes Chinese of any two letters.
-    matches = list(charset_normalizer.from_bytes(sample, cp_exclusion=unicode_encodings))
+    matches = list(charset_normalizer.from_bytes(sample, cp_exclusion=_NEVER_GUESSED))
     if not matches:
-        return [], 0.0
+        return [_MOST_FREQUENT], 0.0
     best = matches[0]
     tied = [
         match
         for match in matches
         if match.chaos <= best.chaos + _TIE and match.coherence >= best.coherence - _TIE
     ]
-    # Where the evidence does not decide, windows-1252 is by far the most frequent legacy encoding
-    # (it is what the WHATWG encoding standard tells browsers to assume).
-    tied.sort(key=lambda match: "cp1252" not in match.could_be_from_charset)
+    tied.sort(key=lambda match: _MOST_FREQUENT not in match.could_be_from_charset)
     rest = [match for match in matches if match not in tied]
     names: list[str] = []
     for match in [*tied, *rest]:
-        alternatives = sorted(match.could_be_from_charset, key=lambda name: name != "cp1252")
+        alternatives = sorted(match.could_be_from_charset, key=lambda name: name != _MOST_FREQUENT)
         names += [codecs.lookup(name).name for name in alternatives]
     distinct = len({str(match) for match in tied})
     return list(dict.fromkeys(names)), round((1 - tied[0].chaos) / distinct, 3)

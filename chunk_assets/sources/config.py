@@ -12,14 +12,9 @@ from chunk_assets.sources.source import Source
 from chunk_assets.strict_model import StrictModel
 
 NEVER_DOCUMENTS = (
-    ".git/",
-    ".hg/",
-    ".svn/",
-    ".chunk_assets/",
-    ".venv/",
+    ".*",  # hidden files and folders: .git, .venv, .env, .chunk_assets, .DS_Store
     "__pycache__/",
     "node_modules/",
-    ".DS_Store",
     "/chunk_assets.yaml",
 )
 
@@ -38,8 +33,8 @@ class FilesConfig(StrictModel):
     exclude_always: tuple[str, ...] = NEVER_DOCUMENTS
     """The same, for what is hardly ever a document; empty it to have everything."""
     follow_links: bool = False
-    """Whether symbolic links to files and folders are followed; a link that is not is no
-    document."""
+    """Whether symbolic links to files and folders are followed, also out of the root; a link that
+    is not followed is no document."""
     max_bytes: Annotated[int, Field(gt=0)] = 50_000_000
     """A larger file goes to the quarantine instead of being read."""
 
@@ -54,8 +49,8 @@ class PackageDocsConfig(StrictModel):
     else is installed changes nothing."""
     exclude: tuple[str, ...] = ()
     """Names of distributions to leave out."""
-    min_characters: Annotated[int, Field(ge=0)] = 200
-    """Shorter descriptions are left out."""
+    min_characters: Annotated[int, Field(ge=1)] = 200
+    """Shorter descriptions are no documents."""
 
 
 SourceConfig = Annotated[FilesConfig | PackageDocsConfig, Field(discriminator="kind")]
@@ -67,6 +62,9 @@ def build_source(config: FilesConfig | PackageDocsConfig, base_dir: Path) -> Sou
     Args:
         config: the `source:` part of a corpus.
         base_dir: the folder that a relative `root` is taken from.
+
+    Raises:
+        ConfigurationError: if the root names an environment variable that is not set.
     """
     if isinstance(config, PackageDocsConfig):
         return PackageDocsSource(config.of, config.exclude, config.min_characters)

@@ -2,44 +2,21 @@
 
 import json
 import random
+from itertools import pairwise
 
 import pytest
 import regex
+from chunking_cut import cut, texts
 from chunking_documents import document, markdown, parsed
 from chunking_tokenizers import byte_level, wordpiece
 
-from chunk_assets.chunking.chunk import Chunk
 from chunk_assets.chunking.finish import OVERSIZE
-from chunk_assets.chunking.pipeline import chunk_document
+from chunk_assets.chunking.sentences import sentence_ends
 from chunk_assets.chunking.strategy import parse_strategy
-from chunk_assets.chunking.verify import violations
-from chunk_assets.embedding.tokenizer import Tokenizer
 from chunk_assets.errors import ConfigurationError
-from chunk_assets.parsing.document import Block, BlockKind, Document
+from chunk_assets.parsing.document import Block, BlockKind
 
 ANY_CHUNKER = pytest.mark.parametrize("chunker", ["fixed_overlap", "sentence_aware", "hierarchy"])
-
-
-def cut(given: str | Document, tokenizer: Tokenizer | None = None, **values: object) -> list[Chunk]:
-    """The chunks of a text, after a check that they are exact and lose nothing."""
-    whole = document(given) if isinstance(given, str) else given
-    strategy = parse_strategy({"overlap": 0, **values})
-    chunks = chunk_document(whole, strategy, tokenizer)
-    assert not violations(
-        whole.text,
-        [chunk.start for chunk in chunks],
-        [chunk.end for chunk in chunks],
-        [chunk.text for chunk in chunks],
-        overlap_starts=[chunk.overlap_start for chunk in chunks],
-        sizes=[chunk.size for chunk in chunks],
-        maximum=strategy.maximum,
-        flags=[chunk.flags for chunk in chunks],
-    )
-    return chunks
-
-
-def texts(chunks: list[Chunk]) -> list[str]:
-    return [chunk.text for chunk in chunks]
 
 
 def test_repeated_text_gets_the_position_of_each_copy() -> None:
@@ -177,9 +154,7 @@ def test_cjk_closing_quotes_stay_with_their_sentence() -> None:
     assert texts(chunks) == ["他说：“走吧。”", "我们走了。"]
 
 
-@pytest.mark.parametrize(
-    ("text", "limit"), [("กำลังน้ำที่นี่", 4), ("แมวกินปลาในบ้านสีขาวทุกเช้า", 10)]
-)
+@pytest.mark.parametrize(("text", "limit"), [("กำลังน้ำที่นี่", 4), ("แมวกินปลาในบ้านสีขาวทุกเช้า", 10)])
 @ANY_CHUNKER
 def test_no_chunk_of_thai_starts_with_a_combining_mark(text: str, limit: int, chunker: str) -> None:
     chunks = cut(text, chunker=chunker, max_characters=limit)
@@ -194,10 +169,9 @@ def test_thai_is_cut_between_dictionary_words() -> None:
 
 
 def test_japanese_is_cut_between_dictionary_words_with_punctuation_at_the_end() -> None:
-    chunks = cut("東京都に住んでいます。猫が魚を食べました。", chunker="fixed_overlap", max_characters=5)
+    chunks = cut("東京都に。京都市を。", chunker="fixed_overlap", max_characters=3)
 
-    assert "東京都に" in texts(chunks)
-    assert not any(chunk.text.startswith("。") for chunk in chunks)
+    assert texts(chunks) == ["東京都", "に。", "京都市", "を。"]
 
 
 @pytest.mark.parametrize(
@@ -220,17 +194,9 @@ def test_japanese_is_cut_between_dictionary_words_with_punctuation_at_the_end() 
 def test_abbreviations_decimals_times_and_urls_end_no_sentence(
     text: str, sentences: list[str]
 ) -> None:
-    longest = max(map(len, sentences))
+    ends = [0, *sentence_ends(text, 0, len(text)), len(text)]
 
-    # With this minimum nothing can be merged, so that each sentence is a chunk.
-    chunks = [
-        chunk
-        for sentence in sentences
-        for chunk in cut(text, chunker="sentence_aware", max_characters=longest)
-        if chunk.text == sentence
-    ]
-
-    assert texts(chunks) == sentences
+    assert [text[slice(*span)].strip() for span in pairwise(ends)] == sentences
 
 
 @pytest.mark.parametrize("text", ["the marker <|endoftext|> ends it", "[CLS] and </s>"])
@@ -309,7 +275,7 @@ def test_each_limit_gives_other_chunks_within_it() -> None:
         len(cut(text, chunker="sentence_aware", max_characters=limit)) for limit in (50, 100, 200)
     ]
 
-    assert counts == [30, 10, 5]
+    assert counts == [26, 10, 5]
 
 
 def test_right_to_left_marks_stay_in_the_text() -> None:

@@ -21,11 +21,14 @@ def wordpiece(model_folder: Path) -> HuggingFaceTokenizer:
     return HuggingFaceTokenizer(tokenizer_file(model_folder), "minilm")
 
 
+# One thread: several wait for each other on a busy machine, and small inputs gain nothing.
 @pytest.fixture(scope="session")
 def bfloat16() -> Embedder:
-    return build_embedder("bfloat16", EmbedderConfig(precision="bfloat16", device="cpu"))
+    config = EmbedderConfig(precision="bfloat16", device="cpu", threads=1)
+    return build_embedder("bfloat16", config)
 
 
 @pytest.fixture(scope="session")
 def float32() -> Embedder:
-    return build_embedder("float32", EmbedderConfig(precision="float32", device="cpu"))
+    config = EmbedderConfig(precision="float32", device="cpu", threads=1)
+    return build_embedder("float32", config)

@@ -14,6 +14,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, load_tokenizer
 from chunk_assets.errors import EmbeddingError
 
+UNKNOWN = "[UNK]"
+
 # Letters with accents both ways, CJK, emoji of one and of several code points, marks, controls.
 ANY_TEXT = st.text(
     alphabet=st.one_of(
@@ -31,7 +33,7 @@ def saved(tokenizer: Tokenizer, folder: Path) -> HuggingFaceTokenizer:
 
 
 def word_level(normalizer: normalizers.Normalizer, folder: Path) -> HuggingFaceTokenizer:
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(models.WordLevel({UNKNOWN: 0}, unk_token=UNKNOWN))
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return saved(tokenizer, folder)
@@ -165,7 +167,7 @@ def test_special_tokens_are_known_by_side(wordpiece: HuggingFaceTokenizer) -> No
 
 
 def test_lower_casing_keeps_the_offsets(tmp_path: Path) -> None:
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "cat": 1}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(models.WordLevel({UNKNOWN: 0, "cat": 1}, unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     saved(tokenizer, tmp_path)
     lower = HuggingFaceTokenizer(tmp_path / "tokenizer.json", "lower", lowercase=True)

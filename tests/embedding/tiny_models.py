@@ -29,7 +29,7 @@ def write_model(
     limit: int | None = 48,
     weights: bytes = b"weights",
     prompts: Mapping[str, str] | None = None,
-    **transformer: Any,
+    **transformer: object,
 ) -> Path:
     """Write the small files, and weights that only a hash would read."""
     folder.mkdir(parents=True, exist_ok=True)

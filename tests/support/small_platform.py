@@ -1,5 +1,6 @@
 """A small corpus of Markdown files with a counting embedder, built by real Dagster runs."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,4 +117,5 @@ class SmallPlatform:
 
     def embedded_texts(self) -> list[str]:
         log = self.folder / "embedded.log"
-        return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        return [json.loads(line) for line in lines]
