@@ -18,6 +18,7 @@ from chunk_assets.sources.config import SourceConfig
 from chunk_assets.strict_model import StrictModel
 from chunk_assets.validation import explain, json_schema_of, nearest
 from partitions.buckets import MAX_BUCKETS
+from resources.schemas import SHARED_TABLES
 from resources.vector_store_config import EmbeddedStore, VectorStoreConfig
 
 CONFIG_ENVIRONMENT_VARIABLE = "CHUNK_ASSETS_CONFIG"
@@ -85,6 +86,11 @@ class Configuration(StrictModel):
     def _names_exist(self) -> Self:
         for corpus_name, corpus in self.corpora.items():
             where = f"corpora.{corpus_name}"
+            if corpus_name in SHARED_TABLES:
+                raise ValueError(
+                    f"{where}: {corpus_name!r} is the name of a table that all corpora share; give "
+                    "the corpus another name"
+                )
             _check_names(f"{where}.strategies", corpus.strategies, self.strategies)
             _check_names(f"{where}.embedders", corpus.embedders, self.embedders)
             if corpus.serve is not None:
@@ -114,9 +120,14 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen = set()
     for key_node, _ in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise ConfigurationError(
+                f"line {line}: a key is a mapping or a list; expected a name, quoted if it holds "
+                "braces or brackets"
+            )
         key = loader.construct_object(key_node)
         if key in seen:
-            line = key_node.start_mark.line + 1
             raise ConfigurationError(f"line {line}: the key {key!r} stands twice; keep one of them")
         seen.add(key)
     loader.flatten_mapping(node)

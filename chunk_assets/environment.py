@@ -7,7 +7,7 @@ import os
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import BeforeValidator
 
 from chunk_assets.errors import ConfigurationError
 
@@ -33,12 +33,12 @@ def expand(value: str) -> str:
     return _REFERENCE.sub(read, value)
 
 
-def _only_a_reference(value: str) -> str:
-    if not _REFERENCE.fullmatch(value):
-        # The value itself is not repeated: it may be the secret.
+def _only_a_reference(value: object) -> object:
+    if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
+        # The value itself is not repeated, whatever its type: it may be the secret.
         raise ValueError("a secret is given as ${NAME}, the name of an environment variable")
     return value
 
 
-Secret = Annotated[str, AfterValidator(_only_a_reference)]
+Secret = Annotated[str, BeforeValidator(_only_a_reference)]
 """A value that may only be named: `${QDRANT_API_KEY}`."""

@@ -1,6 +1,7 @@
 """Pydantic's errors, told to the person who wrote the configuration."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,6 +38,14 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
                 allowed = [name.strip(" '\"") for name in context["expected_tags"].split(",")]
                 discriminator = context["discriminator"].strip("'")
                 message = f"{discriminator}: unknown value {tag!r}; {nearest(tag, allowed)}"
+            case "union_tag_not_found":
+                discriminator = item["ctx"]["discriminator"].strip("'")
+                allowed = sorted(_tags(schema, location))
+                message = f"{discriminator}: this key is required; allowed: {', '.join(allowed)}"
+            case "model_type" | "model_attributes_type" | "dict_type":
+                message = f"expected a mapping of keys to values (given: {reprlib.repr(given)})"
+            case "list_type" | "tuple_type":
+                message = f"expected a list (given: {reprlib.repr(given)})"
             case "missing":
                 message = "this key is required"
             case "value_error" | "assertion_error":
@@ -68,6 +77,11 @@ def _branches(schema: dict[str, Any], node: dict[str, Any]) -> list[dict[str, An
     return [branch for option in options for branch in _branches(schema, option)]
 
 
+def _tags(schema: dict[str, Any], location: list[Any]) -> list[str]:
+    node, _ = _walk(schema, location)
+    return [] if node is None else list(_resolve(schema, node)["discriminator"]["mapping"])
+
+
 def _tagged(schema: dict[str, Any], node: dict[str, Any], tag: object) -> dict[str, Any] | None:
     node = _resolve(schema, node)
     mapping = node.get("discriminator", {}).get("mapping", {})
@@ -83,6 +97,10 @@ def _step(schema: dict[str, Any], node: dict[str, Any], part: object) -> dict[st
             return dict(branch["properties"][part])
         elif isinstance(branch.get("additionalProperties"), dict):
             return dict(branch["additionalProperties"])
+        else:
+            # Names with a pattern of their own; one that does not fit it has a mistake of its own.
+            for values in branch.get("patternProperties", {}).values():
+                return dict(values)
     return None
 
 

@@ -153,6 +153,10 @@ class Platform:
             )
         return next(iter(tokenizers.values()))
 
+    def reference_tokenizer(self, corpus: Corpus) -> Tokenizer:
+        """What retrieved texts are measured with, the same for all indexes of a corpus."""
+        return self.embedder(next(iter(corpus.embedder_configs))).tokenizer
+
     def strategy_fingerprint(self, corpus: Corpus, strategy: str) -> Fingerprint:
         """The identity of a strategy in a corpus."""
         tokenizer = self.tokenizer(corpus, strategy)

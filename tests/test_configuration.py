@@ -5,7 +5,15 @@ from textwrap import dedent
 
 import pytest
 
-from chunk_assets.config import Configuration, load_configuration
+from chunk_assets.config import (
+    CONFIG_ENVIRONMENT_VARIABLE,
+    Configuration,
+    config_path,
+    load_configuration,
+    storage_root,
+)
+from chunk_assets.corpus import corpora_of
+from chunk_assets.environment import expand
 from chunk_assets.errors import ConfigurationError
 
 VALID = """
@@ -49,7 +57,32 @@ def test_a_minimal_file_gets_every_default(tmp_path: Path) -> None:
         (VALID.replace("kind: files", "kind: fils"), "did you mean 'files'?"),
         (VALID.replace("handbook:", "Handbook:"), "corpora.Handbook"),
         (VALID.replace("handbook:", "hand__book:"), "names are joined by '__'"),
-        (VALID + "        buckets: 65\n", "buckets"),
+        (VALID.replace("handbook:", "runs:"), "give the corpus another name"),
+        (VALID.replace("handbook:", "{handbook}:"), "line 7: a key is a mapping or a list"),
+        (VALID.replace("handbook:", "? [handbook]\n      :"), "line 7: a key is a mapping"),
+        (VALID.replace("kind: files, ", ""), "source: kind: this key is required; allowed: files"),
+        (VALID.replace("{kind: files, root: docs}", "docs"), "source: expected a mapping"),
+        (VALID.replace("{kind: files, root: docs}", "{kind: files}"), "source.root: this key is"),
+        (VALID.replace("max_tokens: 200", "max_tokens: 0"), "max_tokens: Input should be greater"),
+        (VALID.replace("200", "200, overlap: 200"), "overlap (200) is not smaller than max_tokens"),
+        (VALID.replace("minilm: {}", "minilm:"), "embedders.minilm: expected a mapping"),
+        (
+            VALID.replace("minilm: {}", "{}").replace("embedders:\n      {}", "embedders: {}"),
+            "least 1",
+        ),
+        (VALID + "        buckets: 65\n", "buckets: Input should be less than or equal to 64"),
+        (VALID + "        buckets: 0\n", "buckets: Input should be greater than or equal to 1"),
+        (VALID + "        strategies: []\n", "the list is empty; leave the key out to take all"),
+        (VALID + "        embedders: [minilm, minilm]\n", "a name stands twice"),
+        (VALID + "        embedders: [minilmm]\n", "did you mean 'minilm'?"),
+        (VALID + "        gold: {q: {}}\n", "gold.q.path: this key is required"),
+        (VALID + "        retrieval: {mode: hybird}\n", "'hybrid', 'dense' or 'sparse'"),
+        (
+            VALID + "        parsing: {formats: {'*.x': markdwn}}\n",
+            "'markdown', 'restructuredtext'",
+        ),
+        (VALID + "    version: 2\n", "version: Input should be 1 (given: 2)"),
+        (VALID + "    vector_store: {kind: servr}\n", "did you mean 'server'?"),
         (VALID + "        strategies: [hierarhy]\n", "did you mean 'hierarchy'?"),
         (VALID + "        serve: hierarchy__mini\n", "did you mean 'hierarchy__minilm'?"),
         (VALID + "    corpora: {}\n", "stands twice"),
@@ -65,9 +98,7 @@ def test_a_mistake_is_named_with_its_place_and_the_nearest_valid_name(
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
-    message = mistake(
-        tmp_path, VALID.replace("root:", "rooot:").replace("max_tokens", "max_token")
-    )
+    message = mistake(tmp_path, VALID.replace("root:", "rooot:").replace("max_tokens", "max_token"))
     assert "rooot" in message
     assert "max_token" in message
 
@@ -90,3 +121,127 @@ def test_a_secret_stays_the_name_of_its_variable(
     monkeypatch.setenv("QDRANT_KEY", "hunter2")
     store = "    vector_store: {kind: server, url: 'http://h:6333', api_key: '${QDRANT_KEY}'}\n"
     assert "hunter2" not in load(tmp_path, VALID + store).model_dump_json()
+
+
+@pytest.mark.parametrize("key", ["api_key: 123456789", "api_key: [hunter2]", "api_key: 'a${KEY}'"])
+def test_no_secret_is_repeated_whatever_its_type(tmp_path: Path, key: str) -> None:
+    store = f"    vector_store: {{kind: server, url: 'http://localhost:6333', {key}}}\n"
+    message = mistake(tmp_path, VALID + store)
+    assert "vector_store.api_key: a secret is given as ${NAME}" in message
+    assert key.partition(": ")[2].strip("[]'") not in message
+
+
+def test_a_password_in_an_address_is_refused_without_repeating_it(tmp_path: Path) -> None:
+    message = mistake(
+        tmp_path, VALID + "    vector_store: {kind: server, url: 'http://me:hunter2@host:6333'}\n"
+    )
+    assert "no user, password or query" in message
+    assert "hunter2" not in message
+
+
+def test_a_secret_of_the_object_store_is_refused_without_repeating_it(tmp_path: Path) -> None:
+    message = mistake(tmp_path, VALID + "    storage_options: {AWS_SECRET: hunter2}\n")
+    assert "storage_options.AWS_SECRET: a secret is given as ${NAME}" in message
+    assert "hunter2" not in message
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "chunk_assets.yaml"
+    path.write_bytes(b"\xff\xfe\x00\x80")
+    with pytest.raises(ConfigurationError, match=r"chunk_assets\.yaml cannot be read"):
+        load_configuration(path)
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_configuration(tmp_path)
+
+
+def test_yaml_cannot_make_python_objects(tmp_path: Path) -> None:
+    message = mistake(tmp_path, VALID + "    version: !!python/object/apply:os.getcwd []\n")
+    assert "is not valid YAML" in message
+
+
+def test_the_argument_names_the_file_before_the_environment_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CONFIG_ENVIRONMENT_VARIABLE, str(tmp_path / "of_environment.yaml"))
+    assert config_path(tmp_path / "of_argument.yaml").name == "of_argument.yaml"
+    assert config_path().name == "of_environment.yaml"
+
+
+def test_without_argument_and_environment_the_file_lies_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(CONFIG_ENVIRONMENT_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert config_path() == tmp_path / "chunk_assets.yaml"
+
+
+@pytest.mark.parametrize(
+    ("storage", "root"),
+    [
+        ("data", "{folder}/data"),
+        ("/mnt/data", "/mnt/data"),
+        ("s3://bucket/path", "s3://bucket/path"),
+        ("s3://${BUCKET}/path", "s3://mine/path"),
+    ],
+)
+def test_a_relative_storage_folder_lies_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str, root: str
+) -> None:
+    monkeypatch.setenv("BUCKET", "mine")
+    configuration = load(tmp_path, VALID + f"    storage: '{storage}'\n")
+    path = tmp_path / "chunk_assets.yaml"
+    assert storage_root(configuration, path) == root.format(folder=tmp_path)
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    with pytest.raises(ConfigurationError, match=r"environment variable NOT_SET is not set"):
+        expand("s3://${NOT_SET}/x")
+
+
+def test_what_only_looks_like_a_variable_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SET", "value")
+    assert expand("$SET ${} ${1} ${SET}") == "$SET ${} ${1} value"
+
+
+SEVERAL = """
+    embedders:
+      one: {}
+      two: {max_tokens: 100}
+    strategies:
+      long: {chunker: hierarchy, max_tokens: 90}
+      short: {chunker: hierarchy, max_tokens: 50}
+    corpora:
+      all_of_it:
+        source: {kind: files, root: docs}
+      part:
+        source: {kind: files, root: docs}
+        strategies: [short]
+        embedders: [two]
+        serve: short__two
+"""
+
+
+def test_a_corpus_takes_all_strategies_and_embedders_unless_it_names_some(tmp_path: Path) -> None:
+    corpora = corpora_of(load(tmp_path, SEVERAL))
+    assert list(corpora["all_of_it"].indexes) == [
+        "long__one",
+        "long__two",
+        "short__one",
+        "short__two",
+    ]
+    assert list(corpora["part"].indexes) == ["short__two"]
+
+
+def test_the_first_index_is_served_unless_another_is_named(tmp_path: Path) -> None:
+    corpora = corpora_of(load(tmp_path, SEVERAL))
+    assert corpora["all_of_it"].served_index == "long__one"
+    assert corpora["part"].served_index == "short__two"
+
+
+def test_an_index_that_a_corpus_does_not_have_cannot_be_served(tmp_path: Path) -> None:
+    message = mistake(tmp_path, SEVERAL.replace("serve: short__two", "serve: long__two"))
+    assert "corpora.part.serve: 'long__two' is not defined; did you mean 'short__two'?" in message

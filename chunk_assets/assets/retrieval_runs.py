@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from chunk_assets.assets.recording import Recorder
 from chunk_assets.corpus import Corpus
+from chunk_assets.embedding.tokenizer import Tokenizer
 from chunk_assets.evaluation.config import GoldSetConfig
 from chunk_assets.evaluation.gold import GoldQuery, load_gold
-from chunk_assets.lineage.identity import data_version
+from chunk_assets.lineage.identity import ChunkId, data_version
 from chunk_assets.retrieval.search import SearchHit, search
 from partitions.definitions import CorpusPartitions
 from partitions.mappings import by_dimension
@@ -59,10 +60,11 @@ def build_retrieval_runs(corpus: Corpus, partitions: CorpusPartitions) -> dg.Ass
                 )
             ]
         asked = [query for queries, _ in _searches(gold, gold_config) for query in queries]
+        tokens = _text_tokens(platform.reference_tokenizer(corpus), ranked)
         partition = {"gold_set": gold_set, "index": index_name}
         rows = pa.Table.from_pylist(
             [
-                _row(partition, query, hit)
+                _row(partition, query, hit, tokens[hit.chunk_id])
                 for query, hits in zip(asked, ranked, strict=True)
                 for hit in hits
             ],
@@ -95,7 +97,19 @@ def _searches(
     return [([query], {"uri": str(query.doc_id)}) for query in gold]
 
 
-def _row(partition: dict[str, str], query: GoldQuery, hit: SearchHit) -> dict[str, object]:
+def _text_tokens(tokenizer: Tokenizer, ranked: Sequence[Sequence[SearchHit]]) -> dict[ChunkId, int]:
+    """Tokens of the text that a reader of the hit gets, counted alike for all indexes.
+
+    What was embedded may be longer (its context) and counted in another model's tokens; budgets
+    are compared between indexes, so they need one measure.
+    """
+    texts = {hit.chunk_id: hit.text for hits in ranked for hit in hits}
+    return dict(zip(texts, tokenizer.count(list(texts.values())), strict=True))
+
+
+def _row(
+    partition: dict[str, str], query: GoldQuery, hit: SearchHit, tokens: int
+) -> dict[str, object]:
     return {
         **partition,
         "query_id": query.query_id,
@@ -109,5 +123,5 @@ def _row(partition: dict[str, str], query: GoldQuery, hit: SearchHit) -> dict[st
         "uri": hit.uri,
         "span_start": hit.start,
         "span_end": hit.end,
-        "tokens": hit.tokens,
+        "tokens": tokens,
     }

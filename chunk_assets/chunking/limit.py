@@ -47,14 +47,13 @@ def _grapheme_end(view: DocumentView, core: int, fitting: int) -> int:
 
     One cluster is taken even if it does not fit, since nothing can be made of less.
     """
-    complete = int(view.words.stops.searchsorted(fitting, "right"))
-    before = int(view.words.stops[complete - 1]) if complete else 0
+    before = view.word_end_before(fitting)
     start = view.letters_after(max(core, view.start_after(before)))
     ends = grapheme_ends(view.text, start, view.word_end(start))
     within = ends[: ends.searchsorted(fitting, "right")]
     edges = view.ruler.edges(start, fitting)
     if edges is not None:
-        shared = np.intersect1d(within, edges, assume_unique=False)
+        shared = np.intersect1d(within, edges)
         within = shared if len(shared) else within
     if len(within):
         return int(within[-1])

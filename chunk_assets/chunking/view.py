@@ -12,7 +12,7 @@ from chunk_assets.chunking.graphemes import grapheme_ends
 from chunk_assets.chunking.ruler import Ruler, Unit
 from chunk_assets.chunking.sentences import sentence_ends
 from chunk_assets.chunking.spans import Positions, Spans, positions
-from chunk_assets.chunking.words import word_spans
+from chunk_assets.chunking.words import bounded_words, word_spans
 from chunk_assets.embedding.tokenizer import Tokenizer
 from chunk_assets.errors import ChunkingError
 from chunk_assets.parsing.document import Block, BlockKind, Document
@@ -51,35 +51,40 @@ class DocumentView:
         _check_blocks(document)
         classes = classify(self.text)
         words = word_spans(self.text, classes)
+        pieces = bounded_words(self.text, words)
         self._newlines = _newlines(self.text, np.flatnonzero(classes & NEWLINE))
         self._pages = np.flatnonzero(classes & PAGE)
-        self._letters = words.starts
-        self.words = Spans(self._with_indentation(words), words.stops)
-        self.ruler = Ruler(self.text, words, unit, tokenizer)
+        # Positions are looked up in pieces of words, whose length is bounded.
+        self._letters = pieces.starts
+        self._pieces = Spans(self._with_indentation(pieces), pieces.stops)
+        starts = self._pieces.starts[pieces.starts.searchsorted(words.starts)]
+        self.words = Spans(starts, words.stops)
+        """Blank-separated words, dictionary words in scripts without spaces."""
+        self.ruler = Ruler(self.text, pieces, unit, tokenizer)
         self._block_starts = positions([block.start for block in document.blocks])
         self._block_stops = positions([block.end for block in document.blocks])
 
     @property
     def is_blank(self) -> bool:
         """Whether there is nothing to cut."""
-        return not len(self.words.starts)
+        return not len(self._pieces.starts)
 
-    def units(self, cuts: "list[int] | Positions") -> Spans:
+    def units(self, cuts: list[int] | Positions) -> Spans:
         """The trimmed units between cuts, given as positions in any order.
 
         A cut among blanks or in indentation separates the words around it; a cut inside a word
         moves forward to the end of the grapheme cluster it would divide.
         """
         at = np.unique(positions(cuts))
-        # The word that a cut lies before or inside is the first that ends after it.
-        word = self.words.stops.searchsorted(at, "right")
-        inside = word < len(self.words.stops)
-        at, word = at[inside], word[inside]
-        divides = self._letters[word] < at
-        between = word[~divides & (word > 0)]
-        starts, stops = [self.words.starts[:1]], [self.words.stops[-1:]]
-        starts.append(self.words.starts[between])
-        stops.append(self.words.stops[between - 1])
+        # The piece that a cut lies before or inside is the first that ends after it.
+        piece = self._pieces.stops.searchsorted(at, "right")
+        inside = piece < len(self._pieces.stops)
+        at, piece = at[inside], piece[inside]
+        divides = self._letters[piece] < at
+        between = piece[~divides & (piece > 0)]
+        starts, stops = [self._pieces.starts[:1]], [self._pieces.stops[-1:]]
+        starts.append(self._pieces.starts[between])
+        stops.append(self._pieces.stops[between - 1])
         ends = positions([self._grapheme_end(position) for position in at[divides].tolist()])
         starts.append(positions([self.start_after(end) for end in ends.tolist()]))
         stops.append(ends)
@@ -88,24 +93,29 @@ class DocumentView:
 
     def is_blank_between(self, start: int, stop: int) -> bool:
         """Whether a span holds no word, nor a part of one."""
-        word = int(self.words.stops.searchsorted(start, "right"))
+        word = int(self._pieces.stops.searchsorted(start, "right"))
         return word == len(self._letters) or int(self._letters[word]) >= stop
 
     def start_after(self, position: int) -> int:
         """Where text that follows a unit's end begins; the length of the text if nothing does."""
-        word = int(self.words.stops.searchsorted(position, "right"))
-        if word == len(self.words.starts):
+        word = int(self._pieces.stops.searchsorted(position, "right"))
+        if word == len(self._pieces.starts):
             return len(self.text)
-        return position if self._letters[word] < position else int(self.words.starts[word])
+        return position if self._letters[word] < position else int(self._pieces.starts[word])
 
     def letters_after(self, position: int) -> int:
         """The first non-blank character at or after a unit's start: past the indentation."""
-        word = int(self.words.stops.searchsorted(position, "right"))
+        word = int(self._pieces.stops.searchsorted(position, "right"))
         return max(position, int(self._letters[word]))
 
     def word_end(self, position: int) -> int:
-        """The end of the word that starts at, or holds, a position."""
-        return int(self.words.stops[self.words.stops.searchsorted(position, "right")])
+        """The end of the word, or bounded piece of a word, that a position begins or lies in."""
+        return int(self._pieces.stops[self._pieces.stops.searchsorted(position, "right")])
+
+    def word_end_before(self, position: int) -> int:
+        """The last end of a word, or piece of a word, at or before a position; else 0."""
+        complete = int(self._pieces.stops.searchsorted(position, "right"))
+        return int(self._pieces.stops[complete - 1]) if complete else 0
 
     def blocks_in(self, start: int, stop: int) -> Sequence[Block]:
         """The document's blocks that a span touches; outside all blocks, the block before."""
@@ -185,8 +195,8 @@ class DocumentView:
 
     def _grapheme_end(self, position: int) -> int:
         """The end of the grapheme cluster that a position inside a word lies in or behind."""
-        word = int(self.words.stops.searchsorted(position, "right"))
-        ends = grapheme_ends(self.text, int(self._letters[word]), int(self.words.stops[word]))
+        word = int(self._pieces.stops.searchsorted(position, "right"))
+        ends = grapheme_ends(self.text, int(self._letters[word]), int(self._pieces.stops[word]))
         return int(ends[ends.searchsorted(position)])
 
 

@@ -2,8 +2,10 @@
 
 A word is what stands between blanks. In Han, Kana, Thai, Lao, Khmer and Burmese text a word is
 what ICU's dictionaries find, where a line may also break (so closing punctuation stays with the
-word before it). No word is longer than `LONGEST_WORD` code points, one grapheme cluster apart, so
-that a size in words bounds a text whatever is in it. Words start and end at grapheme clusters.
+word before it). Words start and end at grapheme clusters.
+
+A word longer than `LONGEST_WORD` code points counts as several, so that a size in words bounds a
+text whatever is in it.
 """
 
 import numpy as np
@@ -28,7 +30,7 @@ _ICU_BLOCK = 1 << 16  # bounds the memory of a dictionary pass over a text witho
 
 def count_words(text: str) -> int:
     """The number of words of a text."""
-    return len(word_spans(text, classify(text)).starts)
+    return len(bounded_words(text, word_spans(text, classify(text))).starts)
 
 
 def word_spans(text: str, classes: Classes) -> Spans:
@@ -41,15 +43,29 @@ def word_spans(text: str, classes: Classes) -> Spans:
         starts, stops = _whole_graphemes(text, classes, starts, stops)
         marked = np.flatnonzero(classes & UNSPACED)
         unspaced = marked.searchsorted(stops) > marked.searchsorted(starts)
-    divided = np.flatnonzero(unspaced | (stops - starts > LONGEST_WORD))
-    if not len(divided):
-        return Spans(starts, stops)
-    inner: list[Positions] = []
-    for at in divided.tolist():
-        start, stop = int(starts[at]), int(stops[at])
-        inner.append(_divide(text, start, stop, dictionary=bool(unspaced[at])))
-    cuts = np.concatenate(inner)
-    return Spans(np.union1d(starts, cuts), np.union1d(stops, cuts))
+    cuts = [
+        _dictionary_cuts(text, int(starts[at]), int(stops[at]))
+        for at in np.flatnonzero(unspaced).tolist()
+    ]
+    return _divided(Spans(starts, stops), cuts)
+
+
+def bounded_words(text: str, words: Spans) -> Spans:
+    """The words, those longer than `LONGEST_WORD` in pieces of whole grapheme clusters.
+
+    Only a single grapheme cluster may be longer than `LONGEST_WORD`.
+    """
+    cuts = [
+        _bounding_cuts(text, int(words.starts[at]), int(words.stops[at]))
+        for at in np.flatnonzero(words.stops - words.starts > LONGEST_WORD).tolist()
+    ]
+    return _divided(words, cuts)
+
+
+def _divided(words: Spans, cuts: list[Positions]) -> Spans:
+    if not cuts:
+        return words
+    return Spans(*(np.union1d(edges, np.concatenate(cuts)) for edges in words))
 
 
 def _runs(classes: Classes) -> tuple[Positions, Positions]:
@@ -82,19 +98,15 @@ def _whole_graphemes(
     return starts[np.concatenate(([True], apart))], stops[np.concatenate((apart, [True]))]
 
 
-def _divide(text: str, start: int, stop: int, *, dictionary: bool) -> Positions:
-    """Where a run without blanks is divided into words (neither its start nor its stop)."""
-    edges = grapheme_ends(text, start, stop)
-    cuts = positions([])
-    if dictionary:
-        cuts = np.concatenate(
-            [
-                _dictionary_breaks(text, at, min(at + _ICU_BLOCK, stop))
-                for at in range(start, stop, _ICU_BLOCK)
-            ]
-        )
-        cuts = np.intersect1d(cuts, edges, assume_unique=True)
-    return _bounded(np.union1d(cuts, [stop]), edges, start)[:-1]
+def _dictionary_cuts(text: str, start: int, stop: int) -> Positions:
+    """Where a run is divided into dictionary words."""
+    cuts = np.concatenate(
+        [
+            _dictionary_breaks(text, at, min(at + _ICU_BLOCK, stop))
+            for at in range(start, stop, _ICU_BLOCK)
+        ]
+    )
+    return np.intersect1d(cuts, grapheme_ends(text, start, stop)[:-1], assume_unique=True)
 
 
 def _dictionary_breaks(text: str, start: int, stop: int) -> Positions:
@@ -109,20 +121,14 @@ def _breaks(breaker: BaseBreaker) -> Positions:
     return np.cumsum(np.fromiter((len(piece) for piece in breaker), dtype=np.int64))
 
 
-def _bounded(cuts: Positions, edges: Positions, start: int) -> Positions:
-    """Add grapheme edges so that no word is longer than `LONGEST_WORD`."""
-    lengths = np.diff(cuts, prepend=start)
-    if lengths.max() <= LONGEST_WORD:
-        return cuts
-    bounded: list[int] = []
-    for cut in cuts.tolist():
-        while cut - start > LONGEST_WORD:
-            fitting = int(edges.searchsorted(start + LONGEST_WORD, "right"))
-            # A single grapheme cluster longer than a word stays whole.
-            longest = fitting - 1 if fitting and edges[fitting - 1] > start else fitting
-            start = int(edges[longest])
-            bounded.append(start)
-        if cut > start:
-            bounded.append(cut)
-            start = cut
-    return positions(bounded)
+def _bounding_cuts(text: str, start: int, stop: int) -> Positions:
+    """Where a word is divided so that no piece is longer than `LONGEST_WORD`."""
+    edges = grapheme_ends(text, start, stop)
+    cuts: list[int] = []
+    while stop - start > LONGEST_WORD:
+        last = int(edges.searchsorted(start + LONGEST_WORD, "right")) - 1
+        if last < 0 or edges[last] <= start:
+            last += 1  # a grapheme cluster longer than a word
+        start = int(edges[last])
+        cuts.append(start)
+    return positions(cuts[:-1] if start == stop else cuts)

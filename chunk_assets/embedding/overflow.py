@@ -89,8 +89,9 @@ def pool(vectors: Vectors, weights: Sequence[int]) -> npt.NDArray[np.float32]:
     Returns:
         Shape (dimension,); all zero if the windows cancel each other.
     """
-    weighted = np.asarray(weights, dtype=np.float64) @ vectors.astype(np.float64)
-    unit: npt.NDArray[np.float32] = normalize(weighted[np.newaxis, :])[0]
+    # Summed row by row: a matrix product may add in another order on another machine.
+    weighted = vectors.astype(np.float64) * np.asarray(weights, dtype=np.float64)[:, np.newaxis]
+    unit: npt.NDArray[np.float32] = normalize(weighted.sum(axis=0, keepdims=True))[0]
     return unit
 
 

@@ -64,7 +64,7 @@ def parse_document(lines: Sequence[str]) -> nodes.document:
     expanded = [
         line.replace("\v", " ").replace("\f", " ").expandtabs(_TAB_WIDTH).rstrip() for line in lines
     ]
-    machine.run(_Lines(expanded, source=""), document, inliner=cast(Any, _NoInlineMarkup()))
+    machine.run(Lines(expanded, source=""), document, inliner=cast(Any, _NoInlineMarkup()))
     return document
 
 
@@ -113,13 +113,13 @@ class _Rest:
         return self._base
 
 
-class _Lines(StringList):
+class Lines(StringList):
     """Input lines whose open slices are views."""
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice) or index.stop is not None:
             return super().__getitem__(index)
-        rest = _Lines()
+        rest = Lines()
         start = index.start or 0
         rest.data = cast(Any, _Rest(self.data, start))
         rest.items = cast(Any, _Rest(self.items, start))

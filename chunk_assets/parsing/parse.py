@@ -89,7 +89,7 @@ def parse(
             blocks=structure.blocks,
             title=_storable(" ".join(title.split()))[:MAX_TITLE_CHARACTERS],
             format=chosen.format,
-            metadata={key: _clean(value) for key, value in item.metadata.items()},
+            metadata={_storable(key): _clean(value) for key, value in item.metadata.items()},
         ),
         text_hash=text_hash(normalized.text),
         format=chosen.format,

@@ -126,13 +126,14 @@ class FilesSource:
                     ) from error
                 yield _problem(folder.uri, f"this folder cannot be listed: {error.strerror}")
                 continue
+            above = folder.above | {place} if self._follow_links else folder.above
             for entry in entries:
                 uri = folder.uri + uri_of(entry.name)
                 if entry.is_symlink() and not self._follow_links:
                     continue
                 if _is_folder(entry, self._follow_links):
                     if not self._exclude.match_file(f"{uri}/"):
-                        waiting.append(_Folder(entry.path, f"{uri}/", folder.above | {place}))
+                        waiting.append(_Folder(entry.path, f"{uri}/", above))
                 elif self._include.match_file(uri) and not self._exclude.match_file(uri):
                     yield from self._item(entry, uri)
 

@@ -52,7 +52,7 @@ class PackageDocsSource:
             SourceError: if the distribution is not installed.
         """
         items: list[SourceItem] = []
-        for name, found in self._requirements(self._installed()):
+        for name, found in self._requirements():
             if name in self._exclude:
                 continue
             if found is None:
@@ -69,7 +69,7 @@ class PackageDocsSource:
             SourceError: if the package is not installed, or has no such description any more.
         """
         name = canonicalize_name(uri.rpartition(".")[0])
-        found = self._installed().get(name)
+        found = self._find(name)
         if found is None:
             raise SourceError(f"{uri}: package {name!r} is not installed")
         try:
@@ -100,45 +100,42 @@ class PackageDocsSource:
             metadata={"version": version, **_facts(metadata)},
         )
 
-    def _installed(self) -> dict[str, Distribution]:
+    def _find(self, name: str) -> Distribution | None:
         path = sys.path if self._search_path is None else list(self._search_path)
-        installed: dict[str, Distribution] = {}
-        for found in distributions(path=path):
-            name: str | None = found.metadata["Name"]  # missing from a broken installation
-            if name:
-                # The first on the path counts, as it does for an import.
-                installed.setdefault(canonicalize_name(name), found)
-        return installed
+        # The first on the path counts, as it does for an import.
+        return next(iter(distributions(name=name, path=path)), None)
 
-    def _requirements(
-        self, installed: dict[str, Distribution]
-    ) -> Iterator[tuple[str, Distribution | None]]:
-        root = canonicalize_name(self._of)
-        if root not in installed:
+    def _requirements(self) -> Iterator[tuple[str, Distribution | None]]:
+        root = self._find(self._of)
+        if root is None:
             raise SourceError(
                 f"Distribution {self._of!r} is not installed in this environment; install it or "
                 "correct `source.of` in the configuration."
             )
+        found: dict[str, Distribution | None] = {canonicalize_name(self._of): root}
         visited: set[tuple[str, frozenset[str]]] = set()
-        named = {root}
-        waiting: list[tuple[Distribution, frozenset[str]]] = [(installed[root], frozenset())]
+        waiting: list[tuple[Distribution, frozenset[str]]] = [(root, frozenset())]
         while waiting:
             for requirement in _required(*waiting.pop()):
                 name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
                 if (name, extras) in visited:
                     continue
                 visited.add((name, extras))
-                found = installed.get(name)
-                if found is not None:
-                    waiting.append((found, extras))
-                if name not in named:
-                    named.add(name)
-                    yield name, found
+                if name not in found:
+                    found[name] = self._find(name)
+                    yield name, found[name]
+                required = found[name]
+                if required is not None:
+                    waiting.append((required, extras))
 
 
 def _required(of: Distribution, extras: Iterable[str]) -> Iterator[Requirement]:
     """What a distribution needs on this platform and Python, with these of its extras."""
-    for text in of.requires or ():
+    try:
+        requirements = of.requires or ()
+    except UnicodeDecodeError:
+        return  # its own item tells of the problem
+    for text in requirements:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:

@@ -17,8 +17,8 @@ from chunk_assets.chunking.words import count_words
 
 # Reproducible; raise max_examples and drop derandomize to hunt.
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-few = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=QUIET)
-many = settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=QUIET)
+few = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=QUIET)
+many = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
 
 
 def size_of(case: Case, text: str) -> int:

@@ -32,6 +32,14 @@ def test_a_word_that_is_too_long_is_cut_between_grapheme_clusters() -> None:
     assert texts(chunks) == ["e\u0301" * 2, "e\u0301" * 2, "e\u0301"]
 
 
+def test_a_long_address_that_fits_alone_is_not_cut() -> None:
+    address = "https://ex.org/" + "a" * 120
+
+    chunks = cut(f"See the page {address} now.", chunker="sentence_aware", max_characters=140)
+
+    assert texts(chunks) == ["See the page", f"{address} now."]
+
+
 def test_a_sentence_that_fits_alone_is_not_cut_to_fill_a_chunk() -> None:
     text = "A short one. This sentence has five words. The last."
 

@@ -6,11 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chunk_assets.chunking.code_points import classify
-from chunk_assets.chunking.words import LONGEST_WORD, count_words, word_spans
+from chunk_assets.chunking.words import LONGEST_WORD, bounded_words, count_words, word_spans
 
 
 def words(text: str) -> list[str]:
     found = word_spans(text, classify(text))
+    spans = zip(found.starts.tolist(), found.stops.tolist(), strict=True)
+    return [text[start:stop] for start, stop in spans]
+
+
+def pieces(text: str) -> list[str]:
+    found = bounded_words(text, word_spans(text, classify(text)))
     spans = zip(found.starts.tolist(), found.stops.tolist(), strict=True)
     return [text[start:stop] for start, stop in spans]
 
@@ -44,13 +50,17 @@ def test_hangul_and_latin_beside_han_stay_whole() -> None:
 
 
 def test_a_run_without_blanks_counts_one_word_for_each_hundred_characters() -> None:
-    assert [len(word) for word in words("k" * 250)] == [LONGEST_WORD, LONGEST_WORD, 50]
+    assert [len(piece) for piece in pieces("k" * 250)] == [LONGEST_WORD, LONGEST_WORD, 50]
+
+
+def test_a_long_run_without_blanks_is_one_word_all_the_same() -> None:
+    assert words("k" * 250) == ["k" * 250]
 
 
 def test_a_grapheme_cluster_longer_than_a_word_stays_whole() -> None:
     cluster = "e" + "\u0301" * 300
 
-    assert words(f"a{cluster}b") == ["a", cluster, "b"]
+    assert pieces(f"a{cluster}b") == ["a", cluster, "b"]
 
 
 def test_a_space_that_carries_a_mark_belongs_to_the_word_of_the_mark() -> None:
@@ -77,13 +87,14 @@ anything = st.text(
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(anything)
 def test_words_hold_every_character_that_is_not_blank(text: str) -> None:
-    assert "".join("".join(words(text)).split()) == "".join(text.split())
+    assert "".join("".join(pieces(text * 3)).split()) == "".join((text * 3).split())
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(anything)
 def test_words_start_and_end_between_grapheme_clusters(text: str) -> None:
-    found = word_spans(text, classify(text))
+    text = text * 3
+    found = bounded_words(text, word_spans(text, classify(text)))
     edges = {*found.starts.tolist(), *found.stops.tolist()}
 
     assert edges <= {0, *(cluster.end() for cluster in regex.finditer(r"\X", text))}
@@ -91,6 +102,6 @@ def test_words_start_and_end_between_grapheme_clusters(text: str) -> None:
 
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(anything)
-def test_no_word_is_longer_than_the_longest_allowed(text: str) -> None:
-    for word in words(text * 5):
+def test_no_piece_is_longer_than_the_longest_allowed(text: str) -> None:
+    for word in pieces(text * 5):
         assert len(word) <= LONGEST_WORD or regex.fullmatch(r"\X", word)

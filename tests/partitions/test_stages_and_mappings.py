@@ -1,122 +1,133 @@
 """The plain-Python stage graph and Dagster's own must say the same."""
 
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
+from small_platform import SmallPlatform
 
-from partitions.buckets import bucket_names, bucket_of
-from partitions.definitions import corpus_partitions
-from partitions.mappings import all_partitions, by_dimension, chunks_to_embeddings, same_partition
-from partitions.stages import STAGES, StagePartition, partitions_of, upstream_of
-from chunk_assets.lineage.identity import document_id
+from chunk_assets.corpus import Corpus
+from chunk_assets.definitions_factory import build_definitions
+from partitions.stages import STAGES, StagePartition, partitions_of, split, upstream_of
 
-
-@dataclass
-class SomeAxes:
-    buckets: list[str]
-    strategies: list[str]
-    index_strategies: dict[str, str]
-    gold_sets: list[str]
-
-
-AXES = SomeAxes(
-    buckets=bucket_names(3),
-    strategies=["long", "short"],
-    index_strategies={"long__a": "long", "long__b": "long", "short__a": "short"},
-    gold_sets=["easy", "hard"],
-)
-
-
-def asset_graph() -> dg.AssetGraph:
-    partitions = corpus_partitions(AXES)
-    definitions = {
-        "raw_documents": (partitions.bucket, {}),
-        "documents": (partitions.bucket, {"raw_documents": same_partition()}),
-        "strategy_config": (partitions.strategy, {}),
-        "chunks": (
-            partitions.bucket_strategy,
-            {
-                "documents": by_dimension("bucket"),
-                "strategy_config": by_dimension("strategy"),
-            },
-        ),
-        "embedder_config": (partitions.index, {}),
-        "embeddings": (
-            partitions.bucket_index,
-            {"chunks": chunks_to_embeddings(AXES), "embedder_config": by_dimension("index")},
-        ),
-        "collections": (partitions.index, {"embeddings": by_dimension("index")}),
-        "retrieval_runs": (partitions.gold_set_index, {"collections": by_dimension("index")}),
-        "evaluations": (
-            partitions.gold_set_index,
-            {"retrieval_runs": same_partition(), "documents": all_partitions()},
-        ),
+SEVERAL = {
+    "embedders": {
+        name: {
+            "backend": "custom",
+            "factory": "counting_embedder:build",
+            "options": {"seed": seed},
+        }
+        for seed, name in enumerate(("counting", "other"))
     }
-    specs = [
-        dg.AssetSpec(
-            stage,
-            partitions_def=partitions_def,
-            deps=[dg.AssetDep(name, partition_mapping=m) for name, m in deps.items()],
-        )
-        for stage, (partitions_def, deps) in definitions.items()
-    ]
-    return dg.Definitions(assets=specs).resolve_asset_graph()
+}
+GOLD = {"gold": {"easy": {"path": "easy.jsonl"}, "hard": {"path": "hard.jsonl"}}}
+
+
+def definitions(folder: Path, corpus: dict[str, Any]) -> tuple[Corpus, Any]:
+    """A corpus of two strategies and two embedders, and the asset graph of its definitions."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        small = SmallPlatform(folder, instance, corpus={"buckets": 3, **corpus}, extra=SEVERAL)
+        platform = small.platform()
+    return platform.corpora["guides"], build_definitions(platform).resolve_asset_graph()
 
 
 @pytest.fixture(scope="module")
-def graph() -> dg.AssetGraph:
-    return asset_graph()
+def corpus_and_graph(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Any]:
+    return definitions(tmp_path_factory.mktemp("mappings"), GOLD)
+
+
+def upstream_in_dagster(
+    graph: Any,  # noqa: ANN401 - Dagster's asset graph has no public type
+    corpus: Corpus,
+    work: StagePartition,
+) -> set[StagePartition]:
+    """What the partition mappings of the real assets say."""
+    node = graph.get(dg.AssetKey([corpus.name, work.stage]))
+    own = node.partitions_def
+    found = set()
+    for parent in node.parent_keys:
+        mapped = graph.get_partition_mapping(
+            node.key, parent
+        ).get_upstream_mapped_partitions_result_for_partitions(
+            own.subset_with_partition_keys([work.partition]), own, graph.get(parent).partitions_def
+        )
+        assert not mapped.required_but_nonexistent_subset.get_partition_keys()
+        keys = mapped.partitions_subset.get_partition_keys()
+        found |= {StagePartition(parent.path[-1], str(key)) for key in keys}
+    return found
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_has_the_partitions_that_dagster_has(stage: str, graph: dg.AssetGraph) -> None:
-    definition = graph.get(dg.AssetKey(stage)).partitions_def
-    assert definition is not None
-    ours = {work.partition for work in partitions_of(AXES, stage)}
-    assert ours == set(definition.get_partition_keys())
+def test_every_stage_has_the_partitions_that_dagster_has(
+    stage: str, corpus_and_graph: tuple[Corpus, Any]
+) -> None:
+    corpus, graph = corpus_and_graph
+    definition = graph.get(dg.AssetKey([corpus.name, stage])).partitions_def
+    ours = [work.partition for work in partitions_of(corpus, stage)]
+    assert sorted(ours) == sorted(map(str, definition.get_partition_keys()))
+    assert len(set(ours)) == len(ours)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_partition_reads_what_dagster_says_it_reads(stage: str, graph: dg.AssetGraph) -> None:
-    node = graph.get(dg.AssetKey(stage))
-    with dg.DagsterInstance.ephemeral() as instance:
-        for work in partitions_of(AXES, stage):
-            theirs = set()
-            for parent in node.parent_keys:
-                mapping = node.partition_mappings.get(parent) or graph.get_partition_mapping(
-                    node.key, parent
-                )
-                parent_definition = graph.get(parent).partitions_def
-                assert parent_definition is not None
-                assert node.partitions_def is not None
-                mapped = mapping.get_upstream_mapped_partitions_result_for_partitions(
-                    node.partitions_def.subset_with_partition_keys([work.partition]),
-                    node.partitions_def,
-                    parent_definition,
-                    dynamic_partitions_store=instance,
-                )
-                theirs |= {
-                    StagePartition(parent.to_user_string(), str(key))
-                    for key in mapped.partitions_subset.get_partition_keys()
-                }
-            assert set(upstream_of(AXES, work)) == theirs
+def test_every_partition_reads_what_dagster_says_it_reads(
+    stage: str, corpus_and_graph: tuple[Corpus, Any]
+) -> None:
+    corpus, graph = corpus_and_graph
+    for work in partitions_of(corpus, stage):
+        assert set(upstream_of(corpus, work)) == upstream_in_dagster(graph, corpus, work)
 
 
-def test_no_edge_reaches_the_width_at_which_dagster_stops_looking() -> None:
-    widest = SomeAxes(bucket_names(64), ["s"], {"s__e": "s"}, ["g"])
-    work = StagePartition("collections", "s__e")
-    assert len(list(upstream_of(widest, work))) < 100
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_stages_that_dagster_runs_before_one_come_before_it_in_the_list(
+    stage: str, corpus_and_graph: tuple[Corpus, Any]
+) -> None:
+    corpus, graph = corpus_and_graph
+    parents = graph.get(dg.AssetKey([corpus.name, stage])).parent_keys
+    assert all(STAGES.index(parent.path[-1]) < STAGES.index(stage) for parent in parents)
 
 
-def test_the_bucket_of_a_document_depends_on_its_identity_alone() -> None:
-    identity = document_id("handbook", "guide/start.md")
-    assert bucket_of(identity, 8) == bucket_of(identity, 8)
-    assert bucket_of(identity, 8) in bucket_names(8)
+def test_the_embeddings_of_an_index_read_the_chunks_of_its_strategy_alone(
+    corpus_and_graph: tuple[Corpus, Any],
+) -> None:
+    corpus, graph = corpus_and_graph
+    work = StagePartition("embeddings", "b01|sentences__other")
+    assert upstream_in_dagster(graph, corpus, work) == {
+        StagePartition("chunks", "b01|sentences"),
+        StagePartition("embedder_config", "sentences__other"),
+    }
 
 
-def test_documents_spread_over_all_buckets() -> None:
-    counts = dict.fromkeys(bucket_names(8), 0)
-    for number in range(800):
-        counts[bucket_of(document_id("c", f"{number}.md"), 8)] += 1
-    assert min(counts.values()) > 50
+def test_a_corpus_without_gold_has_neither_retrieval_runs_nor_evaluations(tmp_path: Path) -> None:
+    corpus, graph = definitions(tmp_path, {})
+    stages = {key.path[-1] for key in graph.get_all_asset_keys()}
+    assert {"collections", "leaderboard"} <= stages
+    assert not {"retrieval_runs", "evaluations"} & stages
+    assert partitions_of(corpus, "retrieval_runs") == []
+
+
+def test_no_edge_reaches_the_width_at_which_dagster_stops_looking(tmp_path: Path) -> None:
+    corpus, _ = definitions(tmp_path, {"buckets": 64, **GOLD})
+    for stage in STAGES:
+        for work in partitions_of(corpus, stage):
+            assert len(list(upstream_of(corpus, work))) < 100
+
+
+def test_an_unknown_stage_is_refused_with_those_that_exist(
+    corpus_and_graph: tuple[Corpus, Any],
+) -> None:
+    with pytest.raises(ValueError, match="'chunk' is no stage; stages: raw_documents"):
+        partitions_of(corpus_and_graph[0], "chunk")
+
+
+@pytest.mark.parametrize(
+    ("partition", "parts"),
+    [("b00|hierarchy", ("b00", "hierarchy")), ("b00", ("b00", "")), ("", ("", ""))],
+)
+def test_a_key_is_split_into_its_dimensions(partition: str, parts: tuple[str, str]) -> None:
+    assert split(partition) == parts
+
+
+def test_a_partition_is_shown_with_its_stage() -> None:
+    assert str(StagePartition("chunks", "b00|hierarchy")) == "chunks/b00|hierarchy"
+    assert str(StagePartition("leaderboard", "")) == "leaderboard"

@@ -81,7 +81,7 @@ def heading_faults(text: str, blocks: tuple[Block, ...]) -> list[str]:
         title = str(block.attributes["title"])
         if title and block.heading_path[-1] != title:
             faults.append(f"the path of {block} does not end with its title")
-        source = text[block.start : block.end]
-        if not all(word in source for word in title.split() if word.isalnum()):
-            faults.append(f"the title {title!r} is not that of {source!r}")
+        source = iter(text[block.start : block.end])
+        if not all(character in source for character in title if character.isalnum()):
+            faults.append(f"the letters of {title!r} are not in {text[block.start : block.end]!r}")
     return faults
