@@ -15,6 +15,8 @@ SETTINGS = """\
 # Written once by chunk-assets; yours to change.
 telemetry:
   enabled: false
+nux:
+  enabled: false
 """
 
 

@@ -28,6 +28,11 @@ class Listing:
             buckets[bucket_of(identity, self.bucket_count)][identity] = item
         return buckets
 
+    @cached_property
+    def unlisted_folders(self) -> list[SourceItem]:
+        """Folders that could not be listed: what lies below them is unknown, not gone."""
+        return [item for item in self.items if item.problem and item.uri.endswith("/")]
+
     def bucket_fingerprint(self, bucket: str) -> Fingerprint:
         """Changes whenever anything about the bucket's listing does."""
         return fingerprint(

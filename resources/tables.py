@@ -84,7 +84,7 @@ class Tables:
     def replace(self, table: str, rows: pa.Table, partition: Mapping[str, str]) -> None:
         """Replace one partition (which may become empty) in one commit."""
         partitioned_by = PARTITIONED_BY[table.rpartition("/")[2]]
-        predicate = " and ".join(f"{name} = '{partition[name]}'" for name in partitioned_by)
+        predicate = " and ".join(_equals(name, partition[name]) for name in partitioned_by)
         write_deltalake(
             self.uri(table),
             self._declared(table, rows),
@@ -128,3 +128,10 @@ class Tables:
     def _declared(self, table: str, rows: pa.Table) -> pa.Table:
         schema = self.schema(table)
         return rows if schema is None else rows.select(schema.names).cast(schema)
+
+
+def _equals(column: str, value: str) -> str:
+    if not value:
+        raise ValueError(f"{column} is empty: Delta Lake would store null, which equals nothing")
+    quoted = value.replace("'", "''")
+    return f"{column} = '{quoted}'"

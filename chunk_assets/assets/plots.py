@@ -35,7 +35,7 @@ def intervals(
     highs: Sequence[float],
     label: str,
 ) -> dg.MetadataValue:
-    """Means with their intervals, one line each, the first on top."""
+    """Shares between 0 and 1 with their intervals, one line each, the first on top."""
     if not labels:
         return dg.MetadataValue.md("_nothing to plot_")
     figure = _figure(6.0, 0.8 + 0.35 * len(labels))
@@ -47,7 +47,8 @@ def intervals(
     ]
     axes.errorbar(means, places, xerr=errors, fmt="o", color="#4f6bed", capsize=3)
     axes.set_yticks(list(places), labels, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
     axes.set_xlabel(label, fontsize=8)
     axes.tick_params(axis="x", labelsize=7)
     axes.grid(axis="x", alpha=0.3)

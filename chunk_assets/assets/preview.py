@@ -1,6 +1,6 @@
 """Rows and columns as the UI shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 import pyarrow as pa
@@ -38,8 +38,16 @@ def _cell(value: object) -> str:
     return " ".join(text.split())
 
 
-def table_schema(schema: pa.Schema) -> dg.TableSchema:
-    """Arrow columns as Dagster shows them."""
+def table_schema(
+    schema: pa.Schema, descriptions: Mapping[str, str] | None = None
+) -> dg.TableSchema:
+    """Arrow columns as Dagster shows them, with descriptions where there are any."""
+    described = descriptions or {}
     return dg.TableSchema(
-        columns=[dg.TableColumn(name=field.name, type=str(field.type)) for field in schema]
+        columns=[
+            dg.TableColumn(
+                name=field.name, type=str(field.type), description=described.get(field.name)
+            )
+            for field in schema
+        ]
     )

@@ -20,6 +20,7 @@ from chunk_assets.lineage.identity import (
 from chunk_assets.lineage.incremental import changes
 from chunk_assets.sources.source import SourceItem
 from partitions.definitions import CorpusPartitions
+from resources.listings import Listing
 from resources.platform import Platform
 from resources.quarantine import Failure
 from resources.schemas import CORPUS_TABLES
@@ -44,8 +45,10 @@ def build_raw_documents(corpus: Corpus, partitions: CorpusPartitions) -> dg.Asse
         recorder = Recorder(context, platform, corpus, STAGE)
         bucket = recorder.work.partition
         table = corpus.table(STAGE)
-        items = platform.listings.of(corpus.name).by_bucket[bucket]
+        listing = platform.listings.of(corpus.name)
+        items = listing.by_bucket[bucket]
         previous = platform.tables.read(table, where={"bucket": bucket})
+        _refuse_sudden_emptiness(corpus, listing, previous.num_rows)
         known = _versions(previous, ["signature", "source_format", "source_title", "metadata"])
         listed = {
             identity: fingerprint("item", [item.signature, *_described(item)])
@@ -68,11 +71,14 @@ def build_raw_documents(corpus: Corpus, partitions: CorpusPartitions) -> dg.Asse
         # An item that cannot be read now keeps the bytes it last had: a lost network share or a
         # changed permission must not delete documents. Only what is no longer listed goes.
         replaced = [row["document_id"] for row in read]
+        unlisted = tuple(item.uri for item in listing.unlisted_folders)
+        gone = [
+            row["document_id"]
+            for row in previous.select(["document_id", "uri"]).to_pylist()
+            if row["document_id"] not in items and not row["uri"].startswith(unlisted)
+        ]
         kept = previous.filter(
-            pc.and_(
-                pc.is_in(previous["document_id"], pa.array(list(items), pa.string())),
-                pc.invert(pc.is_in(previous["document_id"], pa.array(replaced, pa.string()))),
-            )
+            pc.invert(pc.is_in(previous["document_id"], pa.array([*replaced, *gone], pa.string())))
         )
         rows = pa.concat_tables(
             [kept, pa.Table.from_pylist(read, schema=CORPUS_TABLES[STAGE])]
@@ -92,6 +98,16 @@ def build_raw_documents(corpus: Corpus, partitions: CorpusPartitions) -> dg.Asse
         )
 
     return raw_documents
+
+
+def _refuse_sudden_emptiness(corpus: Corpus, listing: Listing, known: int) -> None:
+    """An unmounted folder lists as empty; that must not delete a corpus."""
+    if known and not listing.items and not corpus.config.source.may_be_empty:
+        raise SourceError(
+            f"The source of corpus {corpus.name!r} lists no document at all, but {known} of this "
+            "bucket were there before. Nothing was removed. If the documents really are gone, set "
+            f"corpora.{corpus.name}.source.may_be_empty: true."
+        )
 
 
 def _described(item: SourceItem) -> list[Json]:

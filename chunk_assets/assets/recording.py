@@ -51,9 +51,22 @@ class Recorder:
         preview: Sequence[str],
         tokens: int = 0,
         configuration: Mapping[str, Json] | None = None,
+        columns: Mapping[str, str] | None = None,
         metadata: Mapping[str, dg.MetadataValue] | None = None,
     ) -> dg.MaterializeResult[None]:
-        """Append the run to the `runs` table, and tell Dagster the same."""
+        """Append the run to the `runs` table, and tell Dagster the same.
+
+        Args:
+            data_version: the identity of the partition's content.
+            counts: what was seen and done, by name.
+            table: the name of the table that was written.
+            rows: the partition as it is now.
+            preview: columns of the rows to show.
+            tokens: of the partition's texts, where the stage counts them.
+            configuration: the settings that made it.
+            columns: descriptions of columns, by name.
+            metadata: further entries for the UI.
+        """
         seconds = time.perf_counter() - self._started
         code_version = self.inputs.get("code", self.inputs.get("sql", ""))
         self._platform.run_log.record(
@@ -80,7 +93,9 @@ class Recorder:
                 "tokens": dg.MetadataValue.int(tokens),
                 "seconds": dg.MetadataValue.float(round(seconds, 3)),
                 f"dagster/{partition_rows}": dg.MetadataValue.int(rows.num_rows),
-                "dagster/column_schema": dg.MetadataValue.table_schema(table_schema(rows.schema)),
+                "dagster/column_schema": dg.MetadataValue.table_schema(
+                    table_schema(rows.schema, columns)
+                ),
                 "dagster/uri": dg.MetadataValue.text(self._platform.tables.uri(table)),
                 "preview": dg.MetadataValue.md(markdown_table(rows, preview)),
                 "inputs": dg.MetadataValue.json(dict(self.inputs)),

@@ -8,6 +8,7 @@ from chunk_assets.assets.preview import markdown_table
 from chunk_assets.assets.recording import Recorder
 from chunk_assets.corpus import Corpus
 from chunk_assets.lineage.identity import data_version
+from chunk_assets.lineage.sql_columns import ColumnLineage
 from chunk_assets.lineage.sql_models import SqlModel
 from chunk_assets.planning import stages_behind
 from partitions.mappings import all_partitions
@@ -16,7 +17,6 @@ from resources.schemas import SHARED_TABLES
 
 GROUP_SUFFIX = "_sql"
 GOLD_STAGES = ("retrieval_runs", "evaluations")
-PREVIEW_ROWS = 20
 
 
 def build_sql_assets(
@@ -57,36 +57,54 @@ def _asset(platform: Platform, corpus: Corpus, model: SqlModel) -> dg.AssetsDefi
         rows = platform.warehouse.run_model(corpus.name, model.name)
         table = corpus.table(model.name)
         platform.tables.overwrite(table, rows)
+        lineage = platform.warehouse.stored_column_lineage(model.name)
         return recorder.finish(
             data_version=data_version("sql", [[str(row)] for row in rows.to_pylist()]),
             counts={"rows": rows.num_rows},
             table=table,
             rows=rows,
-            preview=_preview_columns(rows),
+            preview=_preview_columns(rows, model),
+            # The open-source UI draws no column lineage, so each column says where it comes from.
+            columns={
+                column: "from " + ", ".join(f"`{table}.{name}`" for table, name in sources)
+                for column, sources in lineage.items()
+                if sources
+            },
             metadata={
                 "dagster/column_lineage": dg.MetadataValue.column_lineage(
-                    _column_lineage(platform, corpus, model)
+                    _column_lineage(corpus, lineage)
                 ),
-                **(_leaderboard(rows) if model.name == "leaderboard" else {}),
+                **({"intervals": _intervals(rows)} if model.name == "leaderboard" else {}),
             },
         )
 
     return sql_model
 
 
-def _preview_columns(rows: pa.Table) -> list[str]:
-    return [name for name in rows.column_names if name not in ("text", "embed_text", "blocks")][:8]
+def _preview_columns(rows: pa.Table, model: SqlModel) -> list[str]:
+    if model.name == "leaderboard":
+        return [
+            "rank",
+            "index",
+            "budget_span_recall_mean",
+            "evidence_recall_mean",
+            "ndcg_mean",
+            "mrr_mean",
+            "distinct_vectors",
+            "tokens_total",
+        ]
+    columns: list[str] = rows.column_names[:8]
+    return columns
 
 
-def _column_lineage(platform: Platform, corpus: Corpus, model: SqlModel) -> dg.TableColumnLineage:
-    by_column = platform.warehouse.stored_column_lineage(model.name)
+def _column_lineage(corpus: Corpus, lineage: ColumnLineage) -> dg.TableColumnLineage:
     return dg.TableColumnLineage(
         deps_by_column={
             column: [
                 dg.TableColumnDep(asset_key=_asset_of(corpus, table), column_name=name)
                 for table, name in sources
             ]
-            for column, sources in by_column.items()
+            for column, sources in lineage.items()
         }
     )
 
@@ -98,31 +116,16 @@ def _asset_of(corpus: Corpus, table: str) -> dg.AssetKey:
     return dg.AssetKey([corpus.name, "evaluations" if table == "evaluation_summaries" else table])
 
 
-def _leaderboard(rows: pa.Table) -> dict[str, dg.MetadataValue]:
-    shown = rows.to_pylist()
-    columns = [
-        "rank",
-        "index",
-        "evidence_recall_mean",
-        "ndcg_mean",
-        "mrr_mean",
-        "budget_span_recall_mean",
-        "budget_span_recall_low",
-        "budget_span_recall_high",
-        "points",
-        "tokens_total",
-    ]
-    scored = [row for row in shown if row["budget_span_recall_low"] is not None]
-    return {
-        "leaderboard": dg.MetadataValue.md(markdown_table(rows, columns, PREVIEW_ROWS)),
-        "intervals": intervals(
-            [f"{row['gold_set']} · {row['index']}" for row in scored],
-            [row["budget_span_recall_mean"] for row in scored],
-            [row["budget_span_recall_low"] for row in scored],
-            [row["budget_span_recall_high"] for row in scored],
-            "share of the evidence found in the first 1,000 tokens",
-        ),
-    }
+def _intervals(rows: pa.Table) -> dg.MetadataValue:
+    scored = [row for row in rows.to_pylist() if row["budget_span_recall_low"] is not None]
+    tokens = scored[0]["budget_span_recall_tokens"] if scored else 0
+    return intervals(
+        [f"{row['gold_set']} · {row['index']}" for row in scored],
+        [row["budget_span_recall_mean"] for row in scored],
+        [row["budget_span_recall_low"] for row in scored],
+        [row["budget_span_recall_high"] for row in scored],
+        f"share of the evidence found in the first {tokens:,} tokens",
+    )
 
 
 def _checks(

@@ -14,7 +14,8 @@ from chunk_assets.parsing.document import Document
 
 STAGES_VERSION = 1
 """Of the stages all chunkers share (words, sentences, pack, limit, overlap, minimum, context):
-part of every fingerprint, raised with every change of what they make."""
+part of every fingerprint, raised with every change of what they make, be it through an upgrade of
+ICU or regex (a test holds chunks of many scripts to it)."""
 
 
 def chunk_document(

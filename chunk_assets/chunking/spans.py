@@ -18,6 +18,6 @@ class Spans(NamedTuple):
     stops: Positions
 
 
-def positions(values: "list[int] | Positions") -> Positions:
+def positions(values: list[int] | Positions) -> Positions:
     """An array of positions; always int64, since searching with another type copies the array."""
     return np.asarray(values, dtype=np.int64)

@@ -19,7 +19,15 @@ NEVER_DOCUMENTS = (
 )
 
 
-class FilesConfig(StrictModel):
+class SourceSettings(StrictModel):
+    """What all sources have in common."""
+
+    may_be_empty: bool = False
+    """Whether a listing without a single item is believed; else a corpus that had documents keeps
+    them and says so, because an unmounted folder looks the same."""
+
+
+class FilesConfig(SourceSettings):
     """Files below a folder."""
 
     kind: Literal["files"]
@@ -39,7 +47,7 @@ class FilesConfig(StrictModel):
     """A larger file goes to the quarantine instead of being read."""
 
 
-class PackageDocsConfig(StrictModel):
+class PackageDocsConfig(SourceSettings):
     """The descriptions that installed Python packages carry."""
 
     kind: Literal["package_docs"]

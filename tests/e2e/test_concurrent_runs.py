@@ -3,8 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from command_line import apply_command
 from small_platform import SmallPlatform, guide
-from test_killed_apply import apply_command
 
 pytestmark = pytest.mark.slow
 

@@ -1,15 +1,13 @@
 """`kill -9` at random moments: the next `apply` ends where a clean build ends."""
 
-import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import apply_command
 from small_platform import SmallPlatform, guide
 
 from resources.platform import Platform
@@ -18,20 +16,6 @@ pytestmark = pytest.mark.slow
 
 KILLS = 10
 VOLATILE = {"run_id", "generation", "created_at", "signature"}
-
-
-def apply_command(small: SmallPlatform) -> subprocess.Popen[bytes]:
-    """`chunk-assets apply` in a process of its own."""
-    support = Path(__file__).parent.parent / "support"
-    environment = os.environ | {
-        "PYTHONPATH": str(support),
-        "DAGSTER_HOME": str(small.folder / "dagster"),
-        "PYTHONWARNINGS": "ignore",
-    }
-    command = [sys.executable, "-m", "chunk_assets.cli", "apply", "-c", str(small.config_file)]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
 
 
 def rows_of(platform: Platform) -> dict[str, list[dict[str, Any]]]:
