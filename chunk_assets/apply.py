@@ -210,10 +210,12 @@ class _Runner:
             if not check.passed and not check.blocking
         ]
         message = "" if outcome.success else _failure_message(outcome)
+        # A check that could not be carried out protects nothing: its asset did not pass either.
+        unchecked = not outcome.success and not blocked and done.keys() == todo.keys()
         results = []
         for work, reasons in todo.items():
             materialization = done.get(work)
-            success = materialization is not None and work not in blocked
+            success = materialization is not None and work not in blocked and not unchecked
             result = Materialized(
                 corpus=corpus.name,
                 work=work,
@@ -245,7 +247,8 @@ def _failure_message(outcome: dg.ExecuteInProcessResult) -> str:
     for event in outcome.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error
-            while error is not None and error.cause is not None:
+            # Below Dagster's own wrapper lies what was raised; its cause is no message for a user.
+            while error and error.cause and (error.cls_name or "").startswith("Dagster"):
                 error = error.cause
             if error is not None:
                 # The class name in front is noise for a mistake of the user's.

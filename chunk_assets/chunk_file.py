@@ -17,6 +17,7 @@ from chunk_assets.errors import ConfigurationError
 from chunk_assets.parsing.config import ParsingOptions
 from chunk_assets.parsing.document import Document
 from chunk_assets.parsing.parse import parse
+from chunk_assets.parsing.route import FORMATS
 from chunk_assets.sources.source import SourceItem
 from chunk_assets.validation import nearest
 
@@ -87,6 +88,8 @@ def chunk_bytes(
         ConfigurationError: if the strategy or format is unknown or wrong.
         ParseError: if the bytes cannot be turned into text.
     """
+    if format_ is not None and format_ not in FORMATS:
+        raise ConfigurationError(f"--format: {format_!r} is not known; {nearest(format_, FORMATS)}")
     embedders = {"minilm": EmbedderConfig()}
     if strategy.lstrip().startswith("{"):
         chosen = _inline(strategy)

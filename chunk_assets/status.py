@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
-from chunk_assets.corpus import Corpus
+from chunk_assets.corpus import Corpus, Index
 from chunk_assets.planning import (
     OutOfDate,
     expected_inputs,
@@ -59,15 +59,15 @@ class DagsterRecords:
         return {name: tags[DATA_VERSION_TAG] for name, tags in by_partition.items() if tags}
 
 
-def lost(platform: Platform, corpus: Corpus, work: StagePartition) -> str | None:
-    """What a materialization left behind that is not there any more; None if all is."""
-    if work.stage in STAGES and not platform.tables.exists(corpus.table(work.stage)):
-        return f"its table {corpus.table(work.stage)} is gone"
-    if work.stage == "collections":
-        name = platform.collection_name(corpus, corpus.indexes[work.partition])
-        if not platform.vector_store.exists(name):
-            return f"its collection {name} is not in the vector store"
-    return None
+def lost_collection(platform: Platform, corpus: Corpus, index: Index) -> str | None:
+    """What is not in the vector store any more of what an index needs; None if all is."""
+    name = platform.collection_name(corpus, index)
+    if not platform.vector_store.exists(name):
+        return f"its collection {name} is not in the vector store"
+    served = [corpus.name] if corpus.served_index == index.name else []
+    aliases = platform.vector_store.aliases()
+    gone = [alias for alias in (f"{corpus.name}__{index.name}", *served) if alias not in aliases]
+    return f"its alias {gone[0]} is not in the vector store" if gone else None
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Inspector:
     state: State
     records: DagsterRecords
     versions: dict[StagePartition, str] = field(init=False)
-    _tables_seen: dict[str, str | None] = field(default_factory=dict)
+    _tables_seen: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.versions = versions_of(self.state)
@@ -104,11 +104,21 @@ class Inspector:
         return (gone,) if gone else ()
 
     def _lost(self, work: StagePartition) -> str | None:
+        """What the materialization left behind that is not there any more; None if all is."""
+        tables = [self.corpus.table(work.stage)]
+        if work.stage == "embeddings" and self.state[work].counts.get("texts"):
+            tables.append("vectors")
+        gone = next((table for table in tables if not self._exists(table)), None)
+        if gone is not None:
+            return f"the table {gone} is gone"
         if work.stage == "collections":
-            return lost(self.platform, self.corpus, work)
-        if work.stage not in self._tables_seen:
-            self._tables_seen[work.stage] = lost(self.platform, self.corpus, work)
-        return self._tables_seen[work.stage]
+            return lost_collection(self.platform, self.corpus, self.corpus.indexes[work.partition])
+        return None
+
+    def _exists(self, table: str) -> bool:
+        if table not in self._tables_seen:
+            self._tables_seen[table] = self.platform.tables.exists(table)
+        return self._tables_seen[table]
 
 
 def out_of_date(

@@ -22,7 +22,7 @@ from chunk_assets.apply import Materialized, Report
 from chunk_assets.chunk_file import CutFile
 from chunk_assets.planning import OutOfDate
 from chunk_assets.retrieval.search import SearchHit
-from partitions.stages import StagePartition
+from partitions.stages import STAGES, StagePartition
 
 SHOWN_COUNTS = (
     ("read", "read"),
@@ -181,7 +181,7 @@ def _generic(item: OutOfDate) -> str:
     """A reason without the partition, so that equal ones count together."""
     first = item.reasons[0]
     name, _, rest = first.partition("/")
-    return f"{name} {rest.partition(' ')[2]}" if rest else first
+    return f"{name} {rest.partition(' ')[2]}" if name in STAGES else first
 
 
 def print_leaderboard(console: Console, rows: Sequence[dict[str, Any]]) -> None:

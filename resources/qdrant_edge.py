@@ -27,6 +27,7 @@ import qdrant_edge as edge
 from chunk_assets.errors import VectorStoreError
 from chunk_assets.lineage.identity import ChunkId
 from chunk_assets.retrieval.vector_store import Hit, Payload, Point, SparseVector
+from resources.hnsw import HnswSettings
 from resources.qdrant_edge_alias import AliasPointers, sync_folder, write_durably
 from resources.qdrant_edge_lock import Patience, held
 from resources.qdrant_points import (
@@ -48,7 +49,6 @@ from resources.qdrant_points import (
     no_such_collection,
     plain_payload,
 )
-from resources.vector_store_config import HnswSettings
 
 _DESCRIPTION = "collection.json"
 _FORMAT = 1

@@ -21,6 +21,7 @@ from qdrant_client import QdrantClient, models
 from chunk_assets.errors import VectorStoreError
 from chunk_assets.lineage.identity import ChunkId
 from chunk_assets.retrieval.vector_store import Hit, Payload, Point, SparseVector
+from resources.hnsw import HnswSettings
 from resources.qdrant_points import (
     DENSE,
     KEYWORD_FIELDS,
@@ -41,7 +42,6 @@ from resources.qdrant_points import (
     plain_payload,
 )
 from resources.qdrant_server_requests import Requests
-from resources.vector_store_config import HnswSettings
 
 _BATCH_POINTS = 256
 _BATCH_BYTES = 4 * 2**20  # well below the 32 MiB that a server accepts per request

@@ -65,10 +65,11 @@ class RunLog:
     def state(self, corpus: str) -> State:
         """The latest materialization of every partition."""
         rows = self._tables.read("runs", where={"corpus": corpus}).sort_by("finished_at")
-        return {
-            StagePartition(row["stage"], row["partition"]): _materialization(row)
-            for row in rows.to_pylist()
-        }
+        # Only the latest rows are unpacked: there are as many others as there ever were runs.
+        keys = zip(rows["stage"].to_pylist(), rows["partition"].to_pylist(), strict=True)
+        latest = {StagePartition(*key): number for number, key in enumerate(keys)}
+        taken = rows.take(list(latest.values())).to_pylist()
+        return {work: _materialization(row) for work, row in zip(latest, taken, strict=True)}
 
 
 def _materialization(row: dict[str, object]) -> Materialization:

@@ -1,6 +1,6 @@
 """The `vectors` table: each vector once, whatever corpora, strategies and indexes use it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -78,6 +78,10 @@ class Vectors:
         ]
         self._tables.append("vectors", pa.Table.from_pylist(rows, schema=SHARED_TABLES["vectors"]))
 
+    def discard(self, embedder: Fingerprint, keys: Sequence[VectorKey]) -> None:
+        """Forget what turned out to be no vector, so that it is embedded again."""
+        self._tables.delete("vectors", {"embedder_fingerprint": embedder}, "vector_key", keys)
+
     def _rows(
         self, embedder: Fingerprint, keys: Sequence[VectorKey], columns: list[str]
     ) -> pa.Table:
@@ -88,9 +92,3 @@ class Vectors:
             where={"embedder_fingerprint": embedder},
             filter=pc.field("vector_key").isin(wanted),
         )
-
-
-def blocks(keys: Sequence[VectorKey], size: int) -> Iterator[Sequence[VectorKey]]:
-    """Consecutive slices of at most `size` keys."""
-    for start in range(0, len(keys), size):
-        yield keys[start : start + size]

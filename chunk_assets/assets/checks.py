@@ -80,7 +80,11 @@ def _stage_checks(
     )
     def stage_checks(context: dg.AssetCheckExecutionContext, platform: dg.ResourceParam[Platform]):  # type: ignore[no-untyped-def]  # noqa: ANN202 - Dagster reads the annotation
         work = StagePartition(stage, str(context.partition_key))
-        findings = inspect(platform, corpus, work)
+        try:
+            findings = inspect(platform, corpus, work)
+        except Exception:
+            _refuse(platform, corpus, work)  # what could not be checked did not pass
+            raise
         if any(findings[name].offenders and promise.blocking for name, promise in promises.items()):
             _refuse(platform, corpus, work)
         for name, promise in promises.items():

@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from chunk_assets.assets.findings import faulty_vectors
 from chunk_assets.assets.recording import Recorder
 from chunk_assets.corpus import Corpus
 from chunk_assets.embedding.work import Block, Progress, embed_missing
@@ -52,6 +53,9 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
         }
         texts = {keys[row["chunk_id"]]: row["embed_text"] for row in chunks}
         vectors = Vectors(platform.tables)
+        if not recorder.may_reuse:
+            wrong = faulty_vectors(platform, embedder, sorted(texts))
+            vectors.discard(embedder.fingerprint, list(wrong))
         stored = vectors.embedded(embedder.fingerprint, sorted(texts))
         reused = len(stored)
 

@@ -1,15 +1,18 @@
 """What the checks of each stage look at: tables in, findings out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from chunk_assets.chunking.verify import violations
 from chunk_assets.corpus import Corpus
+from chunk_assets.embedding.embedder import Embedder
+from chunk_assets.embedding.unit_vectors import defect
 from chunk_assets.lineage.identity import VectorKey
 from partitions.stages import StagePartition, split
 from resources.platform import Platform
@@ -136,15 +139,12 @@ def inspect_embeddings(platform: Platform, corpus: Corpus, work: StagePartition)
         corpus.table("embeddings"), ["vector_key"], where={"bucket": bucket, "index": index_name}
     )
     keys = sorted({VectorKey(key) for key in rows["vector_key"].to_pylist()})
-    vectors = Vectors(platform.tables).vectors(embedder.fingerprint, keys)
-    bad = [
-        f"{key}: {_fault(vectors.get(key), embedder.dimension)}"
-        for key in keys
-        if _fault(vectors.get(key), embedder.dimension)
-    ]
+    faults = faulty_vectors(platform, embedder, keys)
     failures = platform.quarantine.failures(corpus.name, work)
     return {
-        "vectors_valid": Finding(bad, {"vectors": len(keys)}),
+        "vectors_valid": Finding(
+            [f"{key}: {fault}" for key, fault in faults.items()], {"vectors": len(keys)}
+        ),
         "every_chunk_embedded": Finding(
             [f"{failure.uri}: {failure.message}" for failure in failures],
             {"quarantined": len(failures)},
@@ -152,16 +152,21 @@ def inspect_embeddings(platform: Platform, corpus: Corpus, work: StagePartition)
     }
 
 
-def _fault(vector: np.typing.NDArray[np.float32] | None, dimension: int) -> str:
+def faulty_vectors(
+    platform: Platform, embedder: Embedder, keys: Sequence[VectorKey]
+) -> dict[VectorKey, str]:
+    """Keys that have no good vector, with what is wrong."""
+    vectors = Vectors(platform.tables).vectors(embedder.fingerprint, keys)
+    faults = {key: _fault(vectors.get(key), embedder.dimension) for key in keys}
+    return {key: fault for key, fault in faults.items() if fault is not None}
+
+
+def _fault(vector: npt.NDArray[np.float32] | None, dimension: int) -> str | None:
     if vector is None:
         return "not in the table `vectors`"
     if vector.shape != (dimension,):
         return f"{vector.shape[0]} components, expected {dimension}"
-    if not np.isfinite(vector).all():
-        return "not finite"
-    norm = float(np.linalg.norm(vector))
-    # float32 rounding of a few hundred components stays far below this.
-    return "" if abs(norm - 1.0) < 1e-3 else f"length {norm:.4f}, expected 1"
+    return defect(vector)
 
 
 def inspect_collection(platform: Platform, corpus: Corpus, work: StagePartition) -> Findings:

@@ -20,8 +20,8 @@ from filelock import FileLock
 from chunk_assets.errors import VectorStoreError
 from chunk_assets.lineage.identity import ChunkId
 from chunk_assets.retrieval.vector_store import Point, SparseVector
+from resources.hnsw import HnswSettings
 from resources.qdrant_edge import QdrantEdgeStore
-from resources.vector_store_config import HnswSettings
 
 NOTHING = SparseVector((), ())
 HOLD = """
