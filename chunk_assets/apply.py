@@ -199,23 +199,21 @@ class _Runner:
             keys[event.materialization.asset_key]: event.materialization
             for event in outcome.get_asset_materialization_events()
         }
-        blocked = {
-            keys[check.asset_key]
-            for check in outcome.get_asset_check_evaluations()
-            if not check.passed and check.blocking
-        }
-        self.report.failed_checks += [
-            f"{check.asset_key.to_user_string()} {first.partition}: {check.check_name}"
-            for check in outcome.get_asset_check_evaluations()
-            if not check.passed and not check.blocking
-        ]
+        refused: dict[StagePartition, list[str]] = {}
+        for check in outcome.get_asset_check_evaluations():
+            work = keys[check.asset_key]
+            if not check.passed and check.blocking:
+                found = f"check {check.check_name} did not pass: {check.description}"
+                refused.setdefault(work, []).append(found)
+            elif not check.passed:
+                self.report.failed_checks.append(f"{corpus.name}/{work}: {check.check_name}")
         message = "" if outcome.success else _failure_message(outcome)
         # A check that could not be carried out protects nothing: its asset did not pass either.
-        unchecked = not outcome.success and not blocked and done.keys() == todo.keys()
+        unchecked = not outcome.success and not refused and done.keys() == todo.keys()
         results = []
         for work, reasons in todo.items():
             materialization = done.get(work)
-            success = materialization is not None and work not in blocked and not unchecked
+            success = materialization is not None and work not in refused and not unchecked
             result = Materialized(
                 corpus=corpus.name,
                 work=work,
@@ -227,7 +225,7 @@ class _Runner:
                 data_version=(materialization.tags or {}).get(DATA_VERSION_TAG, "")
                 if materialization
                 else "",
-                message="" if success else message,
+                message="" if success else "\n".join(refused.get(work, [message])),
             )
             results.append(result)
             self.observer.finished(result)

@@ -16,6 +16,7 @@ from chunk_assets.config import DEFAULT_FILE, config_path, load_configuration
 from chunk_assets.errors import ChunkAssetsError, ConfigurationError
 
 DONE, FAILED, SOMETHING_TO_DO = 0, 1, 2
+PIPE_WIDTH = 200
 
 app = typer.Typer(
     name="chunk-assets",
@@ -89,7 +90,7 @@ def init(
     except ConfigurationError:
         path.unlink() if before is None else path.write_text(before, encoding="utf-8")
         raise
-    console = Console()
+    console = _stdout()
     console.print(f"Wrote {path}.", highlight=False)
     console.print(f"Next: edit it, then run: cd {folder} && chunk-assets apply", highlight=False)
 
@@ -129,7 +130,7 @@ def apply(
     if as_json:
         _print_json(report.to_json())
     else:
-        print_report(Console(), report)
+        print_report(_stdout(), report)
     if report.failed:
         raise typer.Exit(FAILED)
     if report.failed_checks:
@@ -168,7 +169,7 @@ def status(
             ]
         )
     else:
-        print_status(Console(), found, verbose)
+        print_status(_stdout(), found, verbose)
     if found:
         raise typer.Exit(SOMETHING_TO_DO)
 
@@ -204,7 +205,7 @@ def search(
     if as_json:
         _print_json([asdict(hit) for hit in hits])
     else:
-        print_hits(Console(), hits)
+        print_hits(_stdout(), hits)
 
 
 @app.command()
@@ -221,7 +222,7 @@ def leaderboard(
     if as_json:
         _print_json(rows)
     else:
-        print_leaderboard(Console(), rows)
+        print_leaderboard(_stdout(), rows)
 
 
 @app.command()
@@ -238,7 +239,7 @@ def quarantine(config: ConfigOption = None, as_json: JsonOption = False) -> None
     if as_json:
         _print_json(rows)
     else:
-        print_quarantine(Console(), rows)
+        print_quarantine(_stdout(), rows)
 
 
 @app.command()
@@ -259,7 +260,7 @@ def sql(
     if as_json:
         _print_json(rows)
     else:
-        print_rows(Console(), rows)
+        print_rows(_stdout(), rows)
 
 
 @app.command()
@@ -291,7 +292,7 @@ def chunk(
     if as_json:
         _print_json(cut.to_json())
     else:
-        print_chunks(Console(), cut)
+        print_chunks(_stdout(), cut)
 
 
 @app.command()
@@ -325,8 +326,13 @@ def _print_json(value: object) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
+def _stdout() -> Console:
+    # A pipe has no width: lines are not broken there, so that they can be searched and cut.
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
 def _stderr() -> Console:
-    return Console(stderr=True)
+    return Console(stderr=True, width=None if sys.stderr.isatty() else PIPE_WIDTH)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class RunLog:
         # Only the latest rows are unpacked: there are as many others as there ever were runs.
         keys = zip(rows["stage"].to_pylist(), rows["partition"].to_pylist(), strict=True)
         latest = {StagePartition(*key): number for number, key in enumerate(keys)}
-        taken = rows.take(list(latest.values())).to_pylist()
+        taken = rows.take(pa.array(latest.values(), pa.int64())).to_pylist()
         return {work: _materialization(row) for work, row in zip(latest, taken, strict=True)}
 
 

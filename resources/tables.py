@@ -1,6 +1,6 @@
 """Delta Lake tables under `storage:`; a materialization replaces its partition in one commit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,16 +115,6 @@ class Tables:
             partition_by=list(PARTITIONED_BY[table.rpartition("/")[2]]),
             storage_options=self._options,
         )
-
-    @_retry_on_conflict
-    def delete(
-        self, table: str, where: Mapping[str, str], column: str, values: Sequence[str]
-    ) -> None:
-        """Delete the rows whose columns equal `where` and whose `column` is one of the values."""
-        if values and self.exists(table):
-            chosen = " or ".join(_equals(column, value) for value in values)
-            conditions = [*(_equals(name, value) for name, value in where.items()), f"({chosen})"]
-            self._open(table).delete(" and ".join(conditions))
 
     @_retry_on_conflict
     def compact(self, table: str, more_files_than: int = 50) -> None:

@@ -1,4 +1,8 @@
-"""The `vectors` table: each vector once, whatever corpora, strategies and indexes use it."""
+"""The `vectors` table: each vector once, whatever corpora, strategies and indexes use it.
+
+A key stands twice where two runs embedded it at the same moment, or where the first vector was
+found to be none; the latest counts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,17 +82,14 @@ class Vectors:
         ]
         self._tables.append("vectors", pa.Table.from_pylist(rows, schema=SHARED_TABLES["vectors"]))
 
-    def discard(self, embedder: Fingerprint, keys: Sequence[VectorKey]) -> None:
-        """Forget what turned out to be no vector, so that it is embedded again."""
-        self._tables.delete("vectors", {"embedder_fingerprint": embedder}, "vector_key", keys)
-
     def _rows(
         self, embedder: Fingerprint, keys: Sequence[VectorKey], columns: list[str]
     ) -> pa.Table:
+        """The rows of the keys, the latest last."""
         wanted = pa.array(list(keys), pa.string())
         return self._tables.read(
             "vectors",
-            columns,
+            [*columns, "created_at"],
             where={"embedder_fingerprint": embedder},
             filter=pc.field("vector_key").isin(wanted),
-        )
+        ).sort_by("created_at")

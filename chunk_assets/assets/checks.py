@@ -13,14 +13,18 @@ from chunk_assets.assets.findings import (
     inspect_collection,
     inspect_documents,
     inspect_embeddings,
+    inspect_raw_documents,
 )
 from chunk_assets.corpus import Corpus
 from partitions.definitions import CorpusPartitions
 from partitions.stages import StagePartition
 from resources.platform import Platform
 
+RAW_DOCUMENTS = {
+    "nothing_quarantined": Promise("Every source item could be read.", blocking=False),
+}
 DOCUMENTS = {
-    "nothing_quarantined": Promise("Every source item became a document.", blocking=False),
+    "nothing_quarantined": Promise("Every raw document could be parsed.", blocking=False),
     "blocks_lie_in_text": Promise("Blocks are ordered and lie in their text.", blocking=True),
 }
 CHUNKS = {
@@ -47,6 +51,9 @@ COLLECTIONS = {
 def build_checks(corpus: Corpus, partitions: CorpusPartitions) -> list[dg.AssetChecksDefinition]:
     """The checks of one corpus's stages."""
     return [
+        _stage_checks(
+            corpus, "raw_documents", partitions.bucket, RAW_DOCUMENTS, inspect_raw_documents
+        ),
         _stage_checks(corpus, "documents", partitions.bucket, DOCUMENTS, inspect_documents),
         _stage_checks(corpus, "chunks", partitions.bucket_strategy, CHUNKS, inspect_chunks),
         _stage_checks(

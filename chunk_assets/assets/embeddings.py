@@ -53,10 +53,10 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
         }
         texts = {keys[row["chunk_id"]]: row["embed_text"] for row in chunks}
         vectors = Vectors(platform.tables)
-        if not recorder.may_reuse:
-            wrong = faulty_vectors(platform, embedder, sorted(texts))
-            vectors.discard(embedder.fingerprint, list(wrong))
         stored = vectors.embedded(embedder.fingerprint, sorted(texts))
+        if not recorder.may_reuse:
+            for wrong in faulty_vectors(platform, embedder, sorted(stored)):
+                del stored[wrong]
         reused = len(stored)
 
         def store(block: Block) -> None:

@@ -41,15 +41,21 @@ class Promise:
     blocking: bool
 
 
+def inspect_raw_documents(platform: Platform, corpus: Corpus, work: StagePartition) -> Findings:
+    """Nothing is left out in silence."""
+    return {"nothing_quarantined": _quarantined(platform, corpus, work)}
+
+
+def _quarantined(platform: Platform, corpus: Corpus, work: StagePartition) -> Finding:
+    failures = platform.quarantine.failures(corpus.name, work)
+    return Finding(
+        [f"{failure.uri}: {failure.message}" for failure in failures],
+        {"quarantined": len(failures)},
+    )
+
+
 def inspect_documents(platform: Platform, corpus: Corpus, work: StagePartition) -> Findings:
     """Nothing is left out in silence, and blocks lie in their text."""
-    failures = [
-        f"{failure.uri}: {failure.message}"
-        for stage in ("raw_documents", "documents")
-        for failure in platform.quarantine.failures(
-            corpus.name, StagePartition(stage, work.partition)
-        )
-    ]
     rows = platform.tables.read(
         corpus.table("documents"),
         ["uri", "blocks", "text_length"],
@@ -57,7 +63,7 @@ def inspect_documents(platform: Platform, corpus: Corpus, work: StagePartition) 
     )
     misplaced = [row["uri"] for row in rows.to_pylist() if not _are_ordered(row)]
     return {
-        "nothing_quarantined": Finding(failures, {"quarantined": len(failures)}),
+        "nothing_quarantined": _quarantined(platform, corpus, work),
         "blocks_lie_in_text": Finding(misplaced, {"documents": rows.num_rows}),
     }
 
@@ -140,15 +146,11 @@ def inspect_embeddings(platform: Platform, corpus: Corpus, work: StagePartition)
     )
     keys = sorted({VectorKey(key) for key in rows["vector_key"].to_pylist()})
     faults = faulty_vectors(platform, embedder, keys)
-    failures = platform.quarantine.failures(corpus.name, work)
     return {
         "vectors_valid": Finding(
             [f"{key}: {fault}" for key, fault in faults.items()], {"vectors": len(keys)}
         ),
-        "every_chunk_embedded": Finding(
-            [f"{failure.uri}: {failure.message}" for failure in failures],
-            {"quarantined": len(failures)},
-        ),
+        "every_chunk_embedded": _quarantined(platform, corpus, work),
     }
 
 

@@ -161,9 +161,20 @@ embedding_times as (
     group by split_part(partition, '|', 2)
 ),
 
--- Recall of evidence does not depend on how many chunks a strategy makes of it, so that strategies
--- can be compared by it. Gold that names documents only has recall of documents instead.
+-- The same number of retrieved tokens costs a reader the same, whatever the size of the chunks: at
+-- a fixed number of chunks the longest ones would win. Gold sets without a token budget are ranked
+-- by the evidence found, gold that names documents only by the documents found.
 ranking_values as (
+    select
+        gold_set,
+        index,
+        'budget_span_recall' as ranked_by,
+        budget_span_recall_mean as mean,
+        budget_span_recall_low as low,
+        budget_span_recall_high as high
+    from scores
+    where budget_span_recall_mean is not null
+    union all
     select
         gold_set,
         index,
@@ -172,7 +183,7 @@ ranking_values as (
         evidence_recall_low as low,
         evidence_recall_high as high
     from scores
-    where evidence_recall_mean is not null
+    where budget_span_recall_mean is null and evidence_recall_mean is not null
     union all
     select
         gold_set,
@@ -182,7 +193,10 @@ ranking_values as (
         document_recall_low as low,
         document_recall_high as high
     from scores
-    where evidence_recall_mean is null and document_recall_mean is not null
+    where
+        budget_span_recall_mean is null
+        and evidence_recall_mean is null
+        and document_recall_mean is not null
 ),
 
 ranking as (

@@ -4,12 +4,11 @@ with neighbours as (
         gold_set,
         index,
         rank,
-        coalesce(evidence_recall_mean, document_recall_mean) as recall,
+        coalesce(budget_span_recall_mean, evidence_recall_mean, document_recall_mean) as recall,
         row_number() over (partition by gold_set order by rank) as place,
-        lag(coalesce(evidence_recall_mean, document_recall_mean)) over (
-            partition by gold_set
-            order by rank
-        ) as recall_above
+        lag(
+            coalesce(budget_span_recall_mean, evidence_recall_mean, document_recall_mean)
+        ) over (partition by gold_set order by rank) as recall_above
     from leaderboard
 )
 

@@ -154,3 +154,17 @@ def test_evidence_is_ranked_by_recall_of_evidence_even_where_documents_differ(
         (one, "evidence_recall"),
         (two, "evidence_recall"),
     ]
+
+
+def test_recall_at_equal_tokens_ranks_before_recall_at_equal_numbers_of_chunks(
+    lake: SmallLake,
+) -> None:
+    one, two = _index(lake, "one", [1]), _index(lake, "two", [1])
+    for index, evidence, budget in ((one, 0.9, 0.4), (two, 0.5, 0.6)):
+        lake.score(index, "evidence_recall", 5, evidence)
+        lake.score(index, "span_recall", 1000, budget, kind="tokens")
+    rows = lake.write().mart("leaderboard")
+    assert [(row["index"], row["ranked_by"]) for row in rows] == [
+        (two, "budget_span_recall"),
+        (one, "budget_span_recall"),
+    ]

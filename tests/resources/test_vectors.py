@@ -99,3 +99,11 @@ def test_some_among_many_are_found(vectors: Vectors) -> None:
     append(vectors, *range(5_000))
     wanted = [key(number) for number in range(4_990, 5_010)]
     assert set(vectors.embedded(MODEL, wanted)) == set(wanted[:10])
+
+
+def test_of_a_key_that_was_stored_twice_the_latest_counts(vectors: Vectors) -> None:
+    for number in range(4):
+        how = Embedded(tokens=number, tokens_embedded=number, flags=())
+        vectors.append(MODEL, [(key(1), vector(number), how)], "run")
+    assert np.array_equal(vectors.vectors(MODEL, [key(1)])[key(1)], vector(3))
+    assert vectors.embedded(MODEL, [key(1)])[key(1)].tokens == 3
