@@ -120,7 +120,12 @@ class Platform:
     def embedder(self, name: str) -> Embedder:
         """An embedder by name; its model loads when it first embeds."""
         if name not in self._embedders:
-            self._embedders[name] = build_embedder(name, self.configuration.embedders[name])
+            config = self.configuration.embedders[name]
+            if config.model.startswith(("./", "../")):
+                # Relative to the file that says so, wherever the command is run.
+                folder = str((self.path.parent / config.model).resolve())
+                config = config.model_copy(update={"model": folder})
+            self._embedders[name] = build_embedder(name, config)
         return self._embedders[name]
 
     def tokenizer(self, corpus: Corpus, strategy: str) -> Tokenizer | None:

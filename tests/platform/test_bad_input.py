@@ -10,12 +10,13 @@ from small_platform import STRATEGIES, SmallPlatform, guide
 
 from chunk_assets.apply import Report
 from chunk_assets.definitions_factory import build_definitions
+from chunk_assets.errors import SourceError
 from partitions.stages import StagePartition
 
 pytestmark = pytest.mark.slow
 
 BUCKET = "guides/hierarchy/b00"
-POISON = "## Poison\n\nThis is POISON for the model.\n\n## Rest\n\nThis part is harmless.\n"
+POISON = "## Poison\n\nThis is POISON for the model.\n\n## Rest\n\n" + "harmless words " * 28
 BAD_FILES: dict[str, str | bytes] = {
     "good.md": guide("pump"),
     "sheet.xlsx": b"PK\x03\x04 a zipped sheet",
@@ -239,7 +240,7 @@ def test_a_folder_that_lists_as_empty_removes_nothing(small: SmallPlatform) -> N
 def test_a_source_that_is_not_there_stops_the_run_with_its_name(small: SmallPlatform) -> None:
     configured(small)
     small.corpus["source"] = {"kind": "files", "root": "elsewhere"}
-    with pytest.raises(Exception, match=r"elsewhere does not exist\. Create it"):
+    with pytest.raises(SourceError, match=r"elsewhere does not exist\. Create it"):
         small.apply(BUCKET)
 
 
@@ -247,7 +248,6 @@ def test_a_backend_that_fails_on_everything_fails_the_run_and_says_why(
     small: SmallPlatform,
 ) -> None:
     configured(small).write({"good.md": guide("pump", 1)})
-    small.embedder_options = {"fail_on": ""}
     small.embedder_options = {"fail_on": " "}
     report = small.apply(BUCKET)
     assert [result.work.stage for result in report.failed] == ["embeddings"]

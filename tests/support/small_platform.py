@@ -1,6 +1,5 @@
 """A small corpus of Markdown files with a counting embedder, built by real Dagster runs."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 import yaml
+from counting_embedder import embedded_texts
 
 from chunk_assets.apply import Materialized, Report, apply
 from chunk_assets.selection import parse_selection
@@ -116,6 +116,4 @@ class SmallPlatform:
         return apply(platform, self.instance, selection, NullObserver())
 
     def embedded_texts(self) -> list[str]:
-        log = self.folder / "embedded.log"
-        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-        return [json.loads(line) for line in lines]
+        return embedded_texts(self.folder / "embedded.log")
