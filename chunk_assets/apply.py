@@ -1,7 +1,6 @@
 """Materialize exactly what is missing or out of date, each partition a real Dagster run."""
 
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from chunk_assets.corpus import Corpus
 from chunk_assets.definitions_factory import build_definitions
 from chunk_assets.selection import Selection
 from chunk_assets.status import DATA_VERSION_TAG, Inspector, models_of, out_of_date
+from chunk_assets.totals import totals
 from partitions.stages import STAGES, StagePartition, partitions_of, upstream_of
 from resources.platform import Platform
 
@@ -116,7 +116,9 @@ def apply(
             works = {work for name, work in expected if name == corpus.name}
             runner.run_corpus(corpus, works)
     platform.tables.compact("runs", COMPACT_RUNS_AFTER_FILES)
-    report.totals = totals(platform, selection, report)
+    report.totals = totals(
+        platform, selection, {(done.corpus, done.work): done.counts for done in report.results}
+    )
     report.seconds = time.perf_counter() - started
     return report
 
@@ -253,72 +255,3 @@ def _failure_message(outcome: dg.ExecuteInProcessResult) -> str:
                 _, _, message = error.message.partition(": ")
                 return (message or error.message).strip()
     return "the run failed before its first step; see it in the Dagster UI"
-
-
-def totals(platform: Platform, selection: Selection, report: Report) -> dict[str, dict[str, int]]:
-    """The counts of what was done, and of what is there, over all selected partitions."""
-    done = {(result.corpus, result.work): result.counts for result in report.results}
-    documents: Counter[str] = Counter()
-    chunks: Counter[str] = Counter()
-    embeddings: Counter[str] = Counter()
-    points: Counter[str] = Counter()
-    for corpus in platform.corpora.values():
-        if not selection.includes_corpus(corpus.name):
-            continue
-        state = platform.run_log.state(corpus.name)
-        for stage in ("raw_documents", "documents", "chunks", "embeddings", "collections"):
-            for work in partitions_of(corpus, stage):
-                if work not in state or not selection.includes(corpus, work):
-                    continue
-                counts = done.get((corpus.name, work))
-                standing = state[work].counts
-                match stage:
-                    case "raw_documents":
-                        _add_documents(documents, counts, standing)
-                    case "documents":
-                        documents["quarantined"] += standing.get("quarantined", 0)
-                    case "chunks":
-                        _add_chunks(chunks, counts, standing)
-                    case "embeddings" if counts is not None:
-                        for name in ("embedded", "reused"):
-                            embeddings[name] += counts.get(name, 0)
-                        embeddings["tokens"] += counts.get("tokens_embedded", 0)
-                    case "collections" if counts is not None:
-                        for name in ("written", "updated", "deleted"):
-                            points[name] += counts.get(name, 0)
-    return {
-        "documents": {
-            name: documents[name]
-            for name in ("seen", "new", "changed", "unchanged", "removed", "quarantined")
-        },
-        "chunks": {name: chunks[name] for name in ("total", "added", "kept", "moved", "removed")},
-        "embeddings": {name: embeddings[name] for name in ("embedded", "reused", "tokens")},
-        "points": {name: points[name] for name in ("written", "updated", "deleted")},
-    }
-
-
-def _add_documents(
-    total: Counter[str],
-    counts: dict[str, int] | None,
-    standing: Any,  # noqa: ANN401
-) -> None:
-    total["seen"] += standing.get("seen", 0)
-    total["quarantined"] += standing.get("quarantined", 0)
-    if counts is None:
-        total["unchanged"] += standing.get("seen", 0)
-    else:
-        for name in ("new", "changed", "unchanged", "removed"):
-            total[name] += counts.get(name, 0)
-
-
-def _add_chunks(
-    total: Counter[str],
-    counts: dict[str, int] | None,
-    standing: Any,  # noqa: ANN401
-) -> None:
-    total["total"] += standing.get("chunks", 0)
-    if counts is None:
-        total["kept"] += standing.get("chunks", 0)
-    else:
-        for name in ("added", "kept", "moved", "removed"):
-            total[name] += counts.get(name, 0)

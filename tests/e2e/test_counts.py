@@ -164,7 +164,9 @@ def test_text_inserted_before_a_chunk_moves_it_without_embedding_it(built: Small
     path = built.docs / "pump.md"
     text = path.read_text()
     place = text.index("## pump part 1")
-    path.write_text(text[:place] + section("Between", "Read this first.") + text[place:])
+    path.write_text(
+        text[:place] + section("Between", "Read all of this twice before you go on.") + text[place:]
+    )
     built.strategies.pop("sentences")
     report = built.apply()
     assert report.totals["embeddings"]["embedded"] == 1

@@ -201,7 +201,6 @@ def taken_away(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        shutil.rmtree(path, ignore_errors=True)
         shutil.move(aside, path)
 
 
@@ -226,6 +225,16 @@ def test_a_collection_that_is_gone_is_named(built: SmallPlatform) -> None:
     (why,) = reasons["collections/hierarchy__counting"]
     assert why.startswith("its collection guides__hierarchy__counting__")
     assert why.endswith("is not in the vector store")
+
+
+@pytest.mark.parametrize("alias", ["guides", "guides__hierarchy__counting"])
+def test_an_alias_that_is_gone_is_named(built: SmallPlatform, alias: str) -> None:
+    # Searches go through it: without it they would say that nothing was built.
+    with taken_away(Path(built.platform().storage) / "vector_store/aliases" / f"{alias}.json"):
+        reasons = status(built)
+    assert reasons["collections/hierarchy__counting"] == (
+        f"its alias {alias} is not in the vector store",
+    )
 
 
 def test_an_instance_that_knows_of_no_run_lists_all_of_them(built: SmallPlatform) -> None:
