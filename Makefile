@@ -43,8 +43,7 @@ demo: $(BIN)/.installed ## Build the demo corpus, show the leaderboard and a sea
 
 .PHONY: ui
 ui: $(BIN)/.installed ## Open the Dagster UI on http://localhost:3000
-	@mkdir -p "$$DAGSTER_HOME"
-	@$(BIN)/dagster dev -w workspace.yaml
+	@$(BIN)/chunk-assets ui
 
 .PHONY: test
 test: $(BIN)/.installed-dev ## Run all tests

@@ -239,7 +239,9 @@ def _integers(metadata: Any) -> dict[str, int]:  # noqa: ANN401 - Dagster's meta
     return {
         name: value.value
         for name, value in metadata.items()
-        if isinstance(value, dg.IntMetadataValue) and value.value is not None
+        if isinstance(value, dg.IntMetadataValue)
+        and value.value is not None
+        and not name.startswith("dagster/")
     }
 
 

@@ -1,6 +1,7 @@
 """The command line: `chunk-assets`. Every command takes `--json`; progress goes to stderr."""
 
 import json
+import math
 import sys
 from dataclasses import asdict
 from importlib.resources import files
@@ -15,8 +16,10 @@ from rich.markup import escape
 from chunk_assets.config import DEFAULT_FILE, config_path, load_configuration
 from chunk_assets.errors import ChunkAssetsError, ConfigurationError
 
-DONE, FAILED, SOMETHING_TO_DO = 0, 1, 2
+DONE, FAILED, SOMETHING_TO_DO, INTERRUPTED = 0, 1, 2, 130
 PIPE_WIDTH = 200
+
+_UsageError: Any = typer.BadParameter.__base__  # Typer exports no other name for it
 
 app = typer.Typer(
     name="chunk-assets",
@@ -58,13 +61,21 @@ CorpusOption = Annotated[
 def main() -> None:
     """Run the command line; a mistake of the user's shows its message, never a traceback."""
     try:
-        app()
+        code = app(standalone_mode=False)
+    except _UsageError as error:
+        # Exit code 2 is taken: it says that there is something to do.
+        error.show()
+        sys.exit(FAILED)
+    except typer.Abort:
+        sys.exit(INTERRUPTED)
     except ChunkAssetsError as error:
         _stderr().print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(FAILED)
-    except KeyboardInterrupt:
-        _stderr().print("Stopped. What was done is kept; run the same command to go on.")
-        sys.exit(130)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:
+            _stderr().print("Stopped. What was done is kept; run the same command to go on.")
+        raise
+    sys.exit(code)
 
 
 @app.command()
@@ -104,7 +115,7 @@ def config(
     as_json: JsonOption = False,
 ) -> None:
     """Check the configuration and show it; secrets stay names of environment variables."""
-    configuration = load_configuration(config_path(config))
+    configuration = _platform(config).configuration
     shown = configuration.model_dump(mode="json", exclude_unset=not resolved)
     if as_json:
         _print_json(shown)
@@ -229,13 +240,15 @@ def leaderboard(
 def quarantine(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List what could not be processed, by name and with its reason."""
     from chunk_assets.terminal import print_quarantine
+    from partitions.stages import StagePartition
 
-    rows = (
-        _platform(config)
-        .tables.read("quarantine")
-        .sort_by([("corpus", "ascending"), ("stage", "ascending"), ("uri", "ascending")])
-        .to_pylist()
-    )
+    platform = _platform(config)
+    order = [("corpus", "ascending"), ("stage", "ascending"), ("uri", "ascending")]
+    rows = [
+        row
+        for row in platform.tables.read("quarantine").sort_by(order).to_pylist()
+        if platform.defines(row["corpus"], StagePartition(row["stage"], row["partition"]))
+    ]
     if as_json:
         _print_json(rows)
     else:
@@ -322,8 +335,17 @@ def _read(path: Path) -> bytes:
 
 def _print_json(value: object) -> None:
     # Lone surrogates (from file names) are escaped, so that the output is always valid UTF-8.
-    text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
+    text = json.dumps(_without_nan(value), ensure_ascii=False, default=str, indent=2)
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def _without_nan(value: object) -> object:
+    """JSON knows neither NaN nor infinity: null takes their place."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return [_without_nan(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _stdout() -> Console:

@@ -38,9 +38,13 @@ def open_instance(platform: Platform) -> dg.DagsterInstance:
 
 
 def run_ui(platform: Platform, *, host: str, port: int) -> None:
-    """Replace this process by `dagster dev` on the platform's configuration and instance."""
+    """Replace this process by `dagster dev` on the platform's configuration and instance.
+
+    A `workspace.yaml` beside the configuration is used, else the shipped definitions.
+    """
     os.environ[HOME] = str(dagster_home(platform))
     os.environ[CONFIG_ENVIRONMENT_VARIABLE] = str(platform.path)
-    module = ["-m", "chunk_assets.definitions"]
-    command = [sys.executable, "-m", "dagster", "dev", *module, "-h", host, "-p", str(port)]
+    workspace = platform.path.parent / "workspace.yaml"
+    loads = ["-w", str(workspace)] if workspace.exists() else ["-m", "chunk_assets.definitions"]
+    command = [sys.executable, "-m", "dagster", "dev", *loads, "-h", host, "-p", str(port)]
     os.execv(sys.executable, command)  # noqa: S606 - fixed arguments, no shell

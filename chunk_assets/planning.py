@@ -20,6 +20,9 @@ CODE_VERSIONS = dict.fromkeys(STAGES, "1")
 
 MISSING = "missing"
 
+QUARANTINING = ("raw_documents", "documents", "chunks", "embeddings")
+"""The stages that put what they cannot process into the quarantine."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutOfDate:
@@ -96,7 +99,7 @@ def _sql_inputs(
         parts = [versions.get(part, MISSING) for part in partitions_of(corpus, stage)]
         inputs[stage] = fingerprint("inputs", parts)
     if "quarantine" in model.reads:
-        inputs["quarantine"] = str(platform.tables.version("quarantine"))
+        inputs["quarantine"] = platform.quarantine.version(corpus.name)
     for name in platform.upstream_marts(model):
         inputs[name] = versions.get(StagePartition(name, ""), MISSING)
     return inputs
@@ -109,6 +112,8 @@ def stages_behind(model: SqlModel) -> list[str]:
     they say about a corpus changes only together with one of its stages.
     """
     reads = {"evaluations" if name == "evaluation_summaries" else name for name in model.reads}
+    if "quarantine" in reads:
+        reads.update(QUARANTINING)
     return [stage for stage in STAGES if stage in reads]
 
 

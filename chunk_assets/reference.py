@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chunk_assets.chunking.documentation import settings_table
 from chunk_assets.chunking.strategy import CHUNKERS
 from chunk_assets.config import Configuration
 from chunk_assets.lineage.sql_models import Kind, SqlModel, load_models, shipped_models_folder
@@ -139,9 +138,9 @@ def _shown(section: _Section) -> str:
     heading = f"## `{section.path}`{choice}" if section.path else "## The file"
     chunker = section.choice.removeprefix("chunker: ")
     if chunker in CHUNKERS:
-        # Its defaults depend on its unit, which a JSON schema cannot say.
-        page = f"More, with a drawn example: [{chunker}](../chunkers/{chunker}.md)."
-        return f"{heading}\n\n{_text(section.schema)} {page}\n\n{settings_table(CHUNKERS[chunker])}"
+        # Its page has the table already, with defaults that depend on its unit.
+        page = f"[Its page](../chunkers/{chunker}.md#settings) has every setting."
+        return f"{heading}\n\n{_text(section.schema)} {page}"
     required = section.schema.get("required", ())
     rows = [
         f"| `{key}` | {_type(value)} | {_default(value, key in required)} | {_text(value)} |"

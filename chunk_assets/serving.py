@@ -70,14 +70,17 @@ def search_corpus(
         )
     if strategy is None:
         index = _served(chosen, aliases, index)
+    embedder = platform.embedder(index.embedder)
     with platform.vector_store.open(alias, on_wait=on_wait) as collection:
-        return search(
-            collection,
-            platform.embedder(index.embedder),
-            [query],
-            k=k,
-            config=chosen.config.retrieval,
-        )[0]
+        hits = search(collection, embedder, [query], k=k, config=chosen.config.retrieval)[0]
+    made_by = {hit.payload["embedder_fingerprint"] for hit in hits}
+    if chosen.config.retrieval.mode != "sparse" and made_by - {embedder.fingerprint}:
+        raise VectorStoreError(
+            f"The collection of {chosen.name!r} ({index.name}) was built with another model than "
+            f"embedders.{index.embedder} describes now, so that its ranking would mean nothing. "
+            "Build it anew with `chunk-assets apply`."
+        )
+    return hits
 
 
 def _served(corpus: Corpus, aliases: dict[str, str], configured: Index) -> Index:

@@ -273,7 +273,7 @@ def print_rows(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         console.print("no rows")
         return
-    table = Table(*rows[0], box=None, pad_edge=False)
+    table = Table(*map(escape, rows[0]), box=None, pad_edge=False)
     for row in rows:
         table.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
     console.print(table)

@@ -74,6 +74,16 @@ def partitions_of(axes: Axes, stage: str) -> list[StagePartition]:
     return [StagePartition(stage, key) for key in keys]
 
 
+def column_values(axes: Axes) -> dict[str, list[str]]:
+    """Partition column of the tables → the values that there are now."""
+    return {
+        "bucket": axes.buckets,
+        "strategy": axes.strategies,
+        "index": list(axes.index_strategies),
+        "gold_set": axes.gold_sets,
+    }
+
+
 def upstream_of(axes: Axes, work: StagePartition) -> Iterator[StagePartition]:
     """The partitions that a partition reads."""
     first, second = split(work.partition)

@@ -1,13 +1,18 @@
 """Everything an asset is given, built lazily from one configuration file."""
 
+import operator
 import subprocess
-from collections.abc import Callable
-from functools import cache, cached_property
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property, reduce
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from chunk_assets.chunking.strategy import Strategy, strategy_fingerprint
 from chunk_assets.config import Configuration, load_configuration, storage_root
 from chunk_assets.corpus import Corpus, Index, corpora_of
+from chunk_assets.embedding.config import PACKAGE_PREFIX, EmbedderConfig
 from chunk_assets.embedding.embedder import Embedder
 from chunk_assets.embedding.registry import build_embedder
 from chunk_assets.embedding.tokenizer import Tokenizer
@@ -19,9 +24,11 @@ from chunk_assets.parsing.config import parser_fingerprint
 from chunk_assets.retrieval.vector_store import VectorStore
 from chunk_assets.sources.config import build_source
 from chunk_assets.sources.source import Source
+from partitions.stages import StagePartition, column_values, partitions_of
 from resources.listings import Listings
 from resources.quarantine import Quarantine
 from resources.run_log import RunLog
+from resources.schemas import PARTITIONED_BY
 from resources.tables import Tables
 from resources.vector_store_config import build_vector_store
 from resources.warehouse import Warehouse
@@ -51,7 +58,9 @@ class Platform:
         Raises:
             ConfigurationError: if it is missing or wrong.
         """
-        return cls(load_configuration(path), path)
+        platform = cls(load_configuration(path), path)
+        platform.check_limits(at_hand_only=True)
+        return platform
 
     @cached_property
     def tables(self) -> Tables:
@@ -72,7 +81,30 @@ class Platform:
     @cached_property
     def warehouse(self) -> Warehouse:
         """DuckDB over the tables."""
-        return Warehouse(self.tables)
+        return Warehouse(self.tables, axes_of=self.corpora.get)
+
+    def read(
+        self,
+        corpus: Corpus,
+        stage: str,
+        columns: list[str] | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> pa.Table:
+        """Rows of all partitions of a stage that the configuration defines.
+
+        Those of a strategy that was removed, or of a bucket when there were more, stay stored; a
+        reader of several partitions must not see them.
+        """
+        values = column_values(corpus)
+        defined = [pc.field(name).isin(values[name]) for name in PARTITIONED_BY[stage]]
+        return self.tables.read(
+            corpus.table(stage), columns, where, filter=reduce(operator.and_, defined)
+        )
+
+    def defines(self, corpus: str, work: StagePartition) -> bool:
+        """Whether a partition is one of the configuration's, now."""
+        axes = self.corpora.get(corpus)
+        return axes is not None and work in partitions_of(axes, work.stage)
 
     @property
     def sql_models(self) -> dict[str, SqlModel]:
@@ -192,13 +224,19 @@ class Platform:
         """The file of a gold set; a relative path lies beside the configuration file."""
         return self.path.parent / expand(str(corpus.config.gold[gold_set].path))
 
-    def check_limits(self) -> None:
+    def check_limits(self, *, at_hand_only: bool = False) -> None:
         """Refuse strategies whose token limit a model of theirs cannot hold.
+
+        Args:
+            at_hand_only: leave out models that may have to be downloaded, or that code of the
+                user's makes, to know their limit.
 
         Raises:
             ConfigurationError: naming strategy, embedder and both numbers.
         """
         for corpus in self.corpora.values():
+            if at_hand_only and not all(map(_is_at_hand, corpus.embedder_configs.values())):
+                continue
             for index in corpus.indexes.values():
                 self._check_limit(corpus, index)
 
@@ -215,6 +253,11 @@ class Platform:
                 f"max_tokens to {embedder.max_tokens} or less, or name another embedder in "
                 f"corpora.{corpus.name}.embedders."
             )
+
+
+def _is_at_hand(config: EmbedderConfig) -> bool:
+    on_disk = config.model.startswith((PACKAGE_PREFIX, "./", "../", "/", "~"))
+    return config.backend != "custom" and on_disk
 
 
 @cache

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from chunk_assets.lineage.identity import Fingerprint, fingerprint
 from partitions.stages import StagePartition
 from resources.schemas import SHARED_TABLES
 from resources.tables import Tables
@@ -35,6 +36,12 @@ class Quarantine:
         columns = ["document_id", "uri", "input_version", "error", "message"]
         rows = self._tables.read("quarantine", columns, where=_key(corpus, work))
         return [Failure(**row) for row in rows.to_pylist()]
+
+    def version(self, corpus: str) -> Fingerprint:
+        """The identity of all of a corpus's failures, whenever they were seen."""
+        columns = ["stage", "partition", "document_id", "input_version", "error", "message"]
+        rows = self._tables.read("quarantine", columns, where={"corpus": corpus}).to_pylist()
+        return fingerprint("quarantine", sorted(list(row.values()) for row in rows))
 
     def replace(
         self, corpus: str, work: StagePartition, failures: Iterable[Failure], run_id: str

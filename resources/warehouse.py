@@ -3,7 +3,7 @@
 import re
 import tempfile
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -21,13 +21,19 @@ from chunk_assets.lineage.sql_models import (
     shipped_models_folder,
 )
 from chunk_assets.validation import nearest
-from resources.schemas import CORPUS_TABLES, SHARED_TABLES
+from partitions.stages import STAGES, Axes, column_values, partitions_of
+from resources.schemas import CORPUS_TABLES, PARTITIONED_BY, SHARED_TABLES
 from resources.tables import Tables
 
 SOURCES = {**CORPUS_TABLES, **SHARED_TABLES}
 """What the models read as `lake.<name>`."""
 
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+
+
+@cache
+def _shipped_lineage(model: str) -> ColumnLineage:
+    return stored_column_lineage(model, _shipped_models(), _columns_of_sources())
 
 
 class Warehouse:
@@ -42,6 +48,7 @@ class Warehouse:
         tables: Tables,
         catalog: Mapping[str, SqlModel] | None = None,
         *,
+        axes_of: Callable[[str], Axes | None] = lambda corpus: None,
         threads: int = 2,
         memory_limit: str = "2GB",
     ) -> None:
@@ -50,11 +57,14 @@ class Warehouse:
         Args:
             tables: where the source tables and the stored marts lie.
             catalog: the models; those that come with the platform if None.
+            axes_of: what a corpus is partitioned by now: rows of other partitions, which a removed
+                strategy or a larger number of buckets left behind, are not seen.
             threads: how many threads one query may use.
             memory_limit: what one query may hold in memory; more goes to temporary files.
         """
         self._tables = tables
         self._catalog = catalog
+        self._axes_of = axes_of
         self._threads = threads
         self._memory_limit = memory_limit
 
@@ -86,7 +96,10 @@ class Warehouse:
         Raises:
             ChunkAssetsError: if there is no such model.
         """
-        return stored_column_lineage(self._model(model).name, self.catalog, _columns_of_sources())
+        name = self._model(model).name
+        if self._catalog is None:
+            return _shipped_lineage(name)
+        return stored_column_lineage(name, self.catalog, _columns_of_sources())
 
     def connect(self, corpus: str) -> duckdb.DuckDBPyConnection:
         """A database with the corpus's tables, the staging models and views, and stored marts.
@@ -205,10 +218,25 @@ class Warehouse:
         connection.register(f"arrow_{source}", self._tables.dataset(table))
         columns = ", ".join(f'"{name}"' for name in SOURCES[source].names)
         select = f"select {columns} from arrow_{source}"  # noqa: S608 - names of declared columns
-        if is_shared and "corpus" in SOURCES[source].names:
-            quoted = corpus.replace("'", "''")
-            select += f" where corpus = '{quoted}'"
+        conditions = self._conditions(corpus, source)
+        if conditions:
+            select += f" where {' and '.join(conditions)}"
         connection.execute(f"create view {SOURCE_SCHEMA}.{source} as {select}")
+
+    def _conditions(self, corpus: str, source: str) -> list[str]:
+        """Which rows of a source table are the corpus's, and of a partition that there is."""
+        conditions = []
+        if "corpus" in SOURCES[source].names:
+            conditions.append(f"corpus = {_quoted(corpus)}")
+        axes = self._axes_of(corpus)
+        if axes is None:
+            return conditions
+        if source == "quarantine":
+            works = [str(work) for stage in STAGES for work in partitions_of(axes, stage)]
+            return [*conditions, _is_one_of("stage || '/' || partition", works)]
+        values = column_values(axes)
+        columns = [column for column in PARTITIONED_BY[source] if column in values]
+        return [*conditions, *(_is_one_of(column, values[column]) for column in columns)]
 
     def _show_model(
         self, connection: duckdb.DuckDBPyConnection, corpus: str, model: SqlModel
@@ -230,6 +258,14 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     # `sql` loses the line of what it cannot resolve; `execute`, which keeps it, copies its rows.
     connection.execute(f"explain {sql}")
     return connection.sql(sql).to_arrow_table()
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _is_one_of(expression: str, values: Sequence[str]) -> str:
+    return f"{expression} in ({', '.join(map(_quoted, values))})" if values else "false"
 
 
 def _columns_of_sources() -> dict[str, list[str]]:

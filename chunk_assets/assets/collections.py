@@ -46,7 +46,7 @@ def build_collections(corpus: Corpus, partitions: CorpusPartitions) -> dg.Assets
                 platform,
                 corpus,
                 index,
-                embeddings=platform.tables.read(corpus.table("embeddings"), where=partition),
+                embeddings=platform.read(corpus, "embeddings", where=partition),
                 provenance={"generation": generation, "run_id": recorder.run_id},
             )
             before = {

@@ -50,8 +50,9 @@ def build_evaluations(corpus: Corpus, partitions: CorpusPartitions) -> dg.Assets
             ["query_id", "rank", "chunk_id", "uri", *spans, "tokens"],
             where=partition,
         )
-        chunks = platform.tables.read(
-            corpus.table("chunks"),
+        chunks = platform.read(
+            corpus,
+            "chunks",
             ["chunk_id", "uri", *spans],
             where={"strategy": corpus.indexes[index_name].strategy},
         )
@@ -93,7 +94,7 @@ def anchored_gold(platform: Platform, corpus: Corpus, gold_set: str) -> Anchorin
     """The gold set, anchored in the present texts of the corpus."""
     config = corpus.config.gold[gold_set]
     queries = load_gold(platform.gold_path(corpus, gold_set), config.scope)
-    documents = platform.tables.read(corpus.table("documents"), ["uri", "text"])
+    documents = platform.read(corpus, "documents", ["uri", "text"])
     texts = dict(zip(documents["uri"].to_pylist(), documents["text"].to_pylist(), strict=True))
     return anchor(queries, texts, fold_typography=config.fold_typography)
 

@@ -86,9 +86,7 @@ def index_points(
     """
     chunks = {
         ChunkId(row["chunk_id"]): row
-        for row in platform.tables.read(
-            corpus.table("chunks"), where={"strategy": index.strategy}
-        ).to_pylist()
+        for row in platform.read(corpus, "chunks", where={"strategy": index.strategy}).to_pylist()
     }
     rows = {ChunkId(row["chunk_id"]): row for row in embeddings.to_pylist()}
     unknown = rows.keys() - chunks.keys()

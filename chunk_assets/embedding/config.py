@@ -63,7 +63,7 @@ class EmbedderConfig(StrictModel):
     options: dict[str, Any] = Field(default_factory=dict)
     """Whatever the factory of backend `custom` wants to be told."""
     price_per_million_tokens: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """What a million tokens cost, for the cost columns. Changes nothing."""
+    """What a million tokens cost, for estimates. Changes no vector."""
     description: str = ""
     """A note for readers. Changes nothing."""
 

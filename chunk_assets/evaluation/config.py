@@ -24,7 +24,7 @@ class GoldSetConfig(StrictModel):
     """Questions with the evidence that answers them, and how a ranking is scored against it."""
 
     path: Path
-    """JSON Lines file of questions; its format is documented in `chunk_assets.evaluation.gold`."""
+    """JSON Lines file of questions; its format is described in `docs/guides/gold.md`."""
     description: str = ""
     """What the questions are and where they come from, for whoever reads the leaderboard."""
     scope: Scope = "corpus"
