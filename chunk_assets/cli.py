@@ -116,7 +116,12 @@ def config(
 ) -> None:
     """Check the configuration and show it; secrets stay names of environment variables."""
     configuration = _platform(config).configuration
-    shown = configuration.model_dump(mode="json", exclude_unset=not resolved)
+    if resolved:
+        from chunk_assets.resolved import resolved as resolve
+
+        shown = resolve(configuration)
+    else:
+        shown = configuration.model_dump(mode="json", exclude_unset=True)
     if as_json:
         _print_json(shown)
     else:

@@ -15,6 +15,7 @@ from chunk_assets.config import (
 from chunk_assets.corpus import corpora_of
 from chunk_assets.environment import expand
 from chunk_assets.errors import ConfigurationError
+from chunk_assets.resolved import resolved
 
 VALID = """
     embedders:
@@ -245,3 +246,16 @@ def test_the_first_index_is_served_unless_another_is_named(tmp_path: Path) -> No
 def test_an_index_that_a_corpus_does_not_have_cannot_be_served(tmp_path: Path) -> None:
     message = mistake(tmp_path, SEVERAL.replace("serve: short__two", "serve: long__two"))
     assert "corpora.part.serve: 'long__two' is not defined; did you mean 'short__two'?" in message
+
+
+def test_a_resolved_configuration_loads_to_the_same_and_leaves_nothing_open(tmp_path: Path) -> None:
+    configuration = load(tmp_path, VALID.replace(", max_tokens: 200", ""))
+    shown = resolved(configuration)
+    assert shown["strategies"]["hierarchy"]["max_tokens"] == 200
+    assert shown["corpora"]["handbook"]["strategies"] == ["hierarchy"]
+    assert shown["corpora"]["handbook"]["serve"] == "hierarchy__minilm"
+    again = Configuration.model_validate(shown)
+    assert resolved(again) == shown
+    assert again.strategies["hierarchy"].resolved() == (
+        configuration.strategies["hierarchy"].resolved()
+    )
