@@ -6,6 +6,12 @@ export DAGSTER_HOME ?= $(CURDIR)/.chunk_assets/dagster
 export HF_HUB_OFFLINE ?= 1
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
+# Delta Lake and Qdrant sync every commit; in memory, where there is room, the tests wait for no disk.
+export PYTEST_DEBUG_TEMPROOT ?= $(shell test -w /dev/shm && \
+	test "$$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}')" -gt 4000000 && echo /dev/shm)
+# One worker a core; a file's tests stay together, since they share what is slow to build.
+PARALLEL ?= --numprocesses auto --dist loadfile
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -48,11 +54,11 @@ ui: $(BIN)/.installed ## Open the Dagster UI on http://localhost:3000
 .PHONY: test
 test: $(BIN)/.installed-dev ## Run all tests
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PARALLEL)
 
 .PHONY: test-fast
 test-fast: $(BIN)/.installed-dev ## Run the tests that take seconds
-	@$(BIN)/python -m pytest -m "not slow and not browser"
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not browser"
 
 .PHONY: check
 check: $(BIN)/.installed-dev ## Lint, types, import contract

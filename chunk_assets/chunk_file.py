@@ -29,6 +29,8 @@ class CutFile:
     document: Document
     warnings: Sequence[str]
     chunks: Sequence[Chunk]
+    tokens: Sequence[int]
+    """Of each chunk's `embed_text`, whatever the strategy counts in."""
     unit: str
 
     def to_json(self) -> dict[str, Any]:
@@ -52,6 +54,7 @@ class CutFile:
                 ],
                 "warnings": list(self.warnings),
             },
+            "unit": self.unit,
             "chunks": [
                 {
                     "ordinal": chunk.ordinal,
@@ -59,14 +62,15 @@ class CutFile:
                     "end": chunk.end,
                     "text": chunk.text,
                     "embed_text": chunk.embed_text,
-                    self.unit: chunk.size,
+                    "size": chunk.size,
+                    "tokens": tokens,
                     "heading_path": list(chunk.heading_path),
                     "level": chunk.level,
                     "parent": chunk.parent,
                     "overlap_start": chunk.overlap_start,
                     "flags": list(chunk.flags),
                 }
-                for chunk in self.chunks
+                for chunk, tokens in zip(self.chunks, self.tokens, strict=True)
             ],
         }
 
@@ -106,8 +110,10 @@ def chunk_bytes(
         embedders = dict(configuration.embedders)
     item = SourceItem(uri=name, signature="", format=format_)
     parsed = parse(raw, corpus="", item=item, options=ParsingOptions())
-    chunks = chunk_document(parsed.document, chosen, _tokenizer(chosen, embedders))
-    return CutFile(parsed.document, parsed.warnings, chunks, chosen.unit)
+    tokenizer = _tokenizer(chosen, embedders)
+    chunks = chunk_document(parsed.document, chosen, tokenizer)
+    tokens = tokenizer.count([chunk.embed_text for chunk in chunks])
+    return CutFile(parsed.document, parsed.warnings, chunks, tokens, chosen.unit)
 
 
 def _inline(text: str) -> Strategy:
@@ -118,9 +124,7 @@ def _inline(text: str) -> Strategy:
     return parse_strategy(value)
 
 
-def _tokenizer(strategy: Strategy, embedders: dict[str, EmbedderConfig]) -> Tokenizer | None:
-    if strategy.unit != "tokens":
-        return None
+def _tokenizer(strategy: Strategy, embedders: dict[str, EmbedderConfig]) -> Tokenizer:
     name = strategy.tokenizer or next(iter(embedders))
     if name not in embedders:
         raise ConfigurationError(

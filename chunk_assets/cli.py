@@ -71,10 +71,8 @@ def main() -> None:
     except ChunkAssetsError as error:
         _stderr().print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(FAILED)
-    except SystemExit as ending:
-        if ending.code == INTERRUPTED:
-            _stderr().print("Stopped. What was done is kept; run the same command to go on.")
-        raise
+    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        _stderr().print("Stopped. What was done is kept; run the same command to go on.")
     sys.exit(code)
 
 

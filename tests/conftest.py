@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from small_platform import SmallPlatform
+
+# No test asserts time, and the first example of a test pays for imports.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

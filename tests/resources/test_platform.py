@@ -32,9 +32,9 @@ def strategy(**settings: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"strategies": {"long": {"chunker": "hierarchy", **settings}}}
 
 
-def refusal(platform: Platform) -> str:
+def refusal(folder: Path, **changes: Any) -> str:  # noqa: ANN401
     with pytest.raises(ConfigurationError) as caught:
-        platform.check_limits()
+        platform(folder, **changes).check_limits()
     return str(caught.value)
 
 
@@ -48,10 +48,17 @@ def test_building_one_creates_nothing(tmp_path: Path) -> None:
 def test_a_limit_that_the_default_model_cannot_hold_is_refused_with_both_numbers(
     tmp_path: Path,
 ) -> None:
-    message = refusal(platform(tmp_path, embedders={"minilm": {}}, **strategy(max_tokens=300)))
+    message = refusal(tmp_path, embedders={"minilm": {}}, **strategy(max_tokens=300))
     assert "strategies.long: max_tokens is 300" in message
     assert "'minilm' holds 254 tokens" in message
     assert "corpora.guides.embedders" in message
+
+
+def test_the_limit_of_a_model_that_is_at_hand_is_checked_when_the_configuration_is_read(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigurationError, match="max_tokens is 300"):
+        platform(tmp_path, embedders={"minilm": {}}, **strategy(max_tokens=300))
 
 
 @pytest.mark.parametrize("limit", [1, 254])
@@ -65,7 +72,7 @@ def test_the_default_limit_of_a_strategy_fits_the_default_model(tmp_path: Path) 
 
 def test_a_smaller_model_makes_the_limit_smaller(tmp_path: Path) -> None:
     small = {"small": {**COUNTING, "max_tokens": 100}}
-    message = refusal(platform(tmp_path, embedders=small, **strategy(max_tokens=99)))
+    message = refusal(tmp_path, embedders=small, **strategy(max_tokens=99))
     assert "99" in message
     assert "98" in message
 
@@ -77,7 +84,7 @@ def test_a_limit_in_words_is_not_compared_with_tokens(tmp_path: Path) -> None:
 
 def test_every_embedder_with_the_strategys_tokenizer_must_hold_its_limit(tmp_path: Path) -> None:
     both = {"wide": COUNTING, "narrow": {**COUNTING, "max_tokens": 64}}
-    message = refusal(platform(tmp_path, embedders=both, **strategy(max_tokens=100)))
+    message = refusal(tmp_path, embedders=both, **strategy(max_tokens=100))
     assert "'narrow' holds 62 tokens" in message
 
 
@@ -102,7 +109,7 @@ def test_embedders_with_different_tokenizers_demand_that_one_is_named(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     both = {"counting": COUNTING, "letters": other_tokenizer}
-    message = refusal(platform(tmp_path, embedders=both))
+    message = refusal(tmp_path, embedders=both)
     assert "strategies.long" in message
     assert "counting, letters" in message
     assert "tokenizer: NAME" in message
@@ -119,7 +126,7 @@ def test_embedders_that_share_a_tokenizer_need_not_name_one(tmp_path: Path) -> N
 
 
 def test_a_tokenizer_that_is_no_embedder_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    message = refusal(platform(tmp_path, **strategy(max_tokens=200, tokenizer="countin")))
+    message = refusal(tmp_path, **strategy(max_tokens=200, tokenizer="countin"))
     assert "strategies.long.tokenizer: 'countin' is no embedder" in message
     assert "counting" in message
 
