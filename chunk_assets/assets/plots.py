@@ -3,7 +3,7 @@
 import base64
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import dagster as dg
 
@@ -18,6 +18,8 @@ def histogram(values: Sequence[float], label: str, mark: float | None = None) ->
     if not values:
         return dg.MetadataValue.md("_nothing to plot_")
     figure = _figure(5.0, 2.2)
+    # Fixed margins: a layout engine draws everything twice, and this is drawn in every run.
+    figure.subplots_adjust(left=0.1, right=0.97, bottom=0.24, top=0.95)
     axes = figure.add_subplot()
     axes.hist(values, bins=min(40, max(5, len(set(values)))), color="#4f6bed")
     if mark is not None:
@@ -38,12 +40,13 @@ def intervals(
     """Shares between 0 and 1 with their intervals, one line each, the first on top."""
     if not labels:
         return dg.MetadataValue.md("_nothing to plot_")
-    figure = _figure(6.0, 0.8 + 0.35 * len(labels))
+    figure = _figure(6.0, 0.8 + 0.35 * len(labels), layout="constrained")
     axes = figure.add_subplot()
     places = range(len(labels))
+    # A corrected interval may end short of the mean; matplotlib refuses negative lengths.
     errors = [
-        [mean - low for mean, low in zip(means, lows, strict=True)],
-        [high - mean for mean, high in zip(means, highs, strict=True)],
+        [max(0.0, mean - low) for mean, low in zip(means, lows, strict=True)],
+        [max(0.0, high - mean) for mean, high in zip(means, highs, strict=True)],
     ]
     axes.errorbar(means, places, xerr=errors, fmt="o", color="#4f6bed", capsize=3)
     axes.set_yticks(list(places), labels, fontsize=8)
@@ -55,11 +58,11 @@ def intervals(
     return _markdown(figure)
 
 
-def _figure(width: float, height: float) -> "Figure":
+def _figure(width: float, height: float, layout: Literal["constrained"] | None = None) -> "Figure":
     # Imported here: matplotlib costs half a second that a run without a plot need not pay.
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), dpi=80, layout="constrained")
+    return Figure(figsize=(width, height), dpi=80, layout=layout)
 
 
 def _markdown(figure: "Figure") -> dg.MetadataValue:

@@ -16,7 +16,6 @@ from small_platform import STRATEGIES, SmallPlatform, guide
 
 from chunk_assets import apply as applying
 from chunk_assets import cli
-from chunk_assets.instance import open_instance
 
 COMMANDS = ["init", "config", "apply", "status", "search", "leaderboard", "quarantine"]
 COMMANDS += ["sql", "chunk", "ui"]
@@ -50,39 +49,58 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def command(*arguments: str | Path) -> Outcome:
     """`chunk-assets …` in this process, through the function that the script calls."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["chunk-assets", *map(str, arguments)])
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        cli.main()
+    said = []
+    for stream in (out, err):
+        stream.seek(0)
+        said.append(stream.read())
+    assert "Traceback" not in said[0] + said[1]
+    return Outcome(int(ended.value.code or 0), said[0], said[1])
 
-    def run_command(*arguments: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["chunk-assets", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err + captured.out
-        return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
-    return run_command
+@pytest.fixture
+def run() -> Run:
+    """Runs a command."""
+    return command
+
+
+@dataclass(frozen=True)
+class Built:
+    """A small platform that the command line built."""
+
+    small: SmallPlatform
+    first: Outcome
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallPlatform]:
-    """Built with the instance that the command line opens. Tests leave it as it is."""
+def first_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     folder = tmp_path_factory.mktemp("cli")
+    unopened: Any = None
+    small = SmallPlatform(
+        folder,
+        unopened,
+        strategies={"hierarchy": STRATEGIES["hierarchy"]},
+        corpus={"buckets": 1, "gold": {"questions": {"path": "gold.jsonl"}}},
+    )
+    small.write({"pump.md": guide("pump"), "boiler.md": guide("boiler"), "a.csv": "1,2"})
+    (folder / "gold.jsonl").write_text(json.dumps(GOLD))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(folder / "dagster"))
-        unopened: Any = None
-        small = SmallPlatform(
-            folder,
-            unopened,
-            strategies={"hierarchy": STRATEGIES["hierarchy"]},
-            corpus={"buckets": 1, "gold": {"questions": {"path": "gold.jsonl"}}},
-        )
-        small.write({"pump.md": guide("pump"), "boiler.md": guide("boiler"), "a.csv": "1,2"})
-        (folder / "gold.jsonl").write_text(json.dumps(GOLD))
-        with open_instance(small.platform()) as instance:
-            assert not replace(small, instance=instance).apply().failed
-        yield small
+        yield Built(small, command("apply", "-c", small.configure(), "--json"))
+
+
+@pytest.fixture
+def built(first_build: Built) -> SmallPlatform:
+    """Built once; tests leave it as it is."""
+    assert first_build.first.code == 2, first_build.first.err
+    return first_build.small
 
 
 @pytest.fixture
@@ -279,21 +297,16 @@ class TestInit:
 
 @pytest.mark.slow
 class TestApply:
-    def test_a_first_build_prints_one_document_with_all_counts(
-        self, run: Run, alone: SmallPlatform
-    ) -> None:
-        alone.write({"pump.md": guide("pump"), "boiler.md": guide("boiler")})
-        outcome = run("apply", "-c", alone.config_file, "--json")
-        assert outcome.code == 0
-        report = outcome.json
+    def test_a_first_build_prints_one_document_with_all_counts(self, first_build: Built) -> None:
+        report = first_build.first.json
         assert report.keys() >= {"runs", "seconds", "by_partition", "failed_checks", "skipped"}
         assert report["documents"] == {
-            "seen": 2,
-            "new": 2,
+            "seen": 3,
+            "new": 3,
             "changed": 0,
             "unchanged": 0,
             "removed": 0,
-            "quarantined": 0,
+            "quarantined": 1,
         }
         chunks = report["chunks"]
         assert chunks.keys() == {"total", "added", "kept", "moved", "removed"}
@@ -318,7 +331,15 @@ class TestApply:
         assert report["by_partition"] == []
         assert report["documents"]["unchanged"] == report["documents"]["seen"] == 3
 
-    def test_a_check_that_falls_short_is_exit_code_2(self, run: Run, alone: SmallPlatform) -> None:
+    def test_a_check_that_falls_short_is_exit_code_2_and_in_the_json(
+        self, first_build: Built
+    ) -> None:
+        assert first_build.first.code == 2
+        assert first_build.first.json["failed_checks"] == [
+            "guides/documents/b00: nothing_quarantined"
+        ]
+
+    def test_a_check_that_falls_short_is_told(self, run: Run, alone: SmallPlatform) -> None:
         alone.write({"pump.md": guide("pump", 1), "table.csv": "1,2"})
         outcome = run("apply", "-c", alone.config_file, "--select", "guides/hierarchy/b00")
         assert outcome.code == 2
