@@ -52,11 +52,12 @@ Run = Callable[..., Outcome]
 def command(*arguments: str | Path) -> Outcome:
     """`chunk-assets …` in this process, through the function that the script calls."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["chunk-assets", *map(str, arguments)])
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
-        cli.main()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
     said = []
     for stream in (out, err):
         stream.seek(0)

@@ -39,14 +39,17 @@ def write_bad(small: SmallPlatform) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SmallPlatform, Report]]:
-    """Four gold sets, of which one is good. Tests only look at it."""
-    names = ("good", "bad", "missing", "malformed")
+    """Five gold sets, of which three are wrong. Tests only look at it."""
+    gold: dict[str, Any] = {
+        name: {"path": f"{name}.jsonl"} for name in ("good", "bad", "missing", "malformed")
+    }
+    gold["inside"] = {"path": "good.jsonl", "scope": "document"}
     with dg.DagsterInstance.ephemeral() as instance:
         small = SmallPlatform(
             tmp_path_factory.mktemp("gold"),
             instance,
             strategies={"hierarchy": STRATEGIES["hierarchy"]},
-            corpus={"buckets": 1, "gold": {name: {"path": f"{name}.jsonl"} for name in names}},
+            corpus={"buckets": 1, "gold": gold},
         )
         small.write({"pump.md": guide("pump"), "boiler.md": guide("boiler")})
         write(small, "good", GOOD)
@@ -91,12 +94,30 @@ def test_a_malformed_line_is_named(built: tuple[SmallPlatform, Report]) -> None:
     assert "malformed.jsonl, line 2: this is not JSON" in message
 
 
-def test_the_good_set_is_scored_and_ranked(built: tuple[SmallPlatform, Report]) -> None:
-    tables = built[0].platform().tables
-    assert set(tables.read("guides/evaluations")["gold_set"].to_pylist()) == {"good"}
-    (row,) = tables.read("guides/leaderboard").to_pylist()
-    assert (row["gold_set"], row["index"], row["rank"]) == ("good", INDEX, 1)
-    assert row["evidence_recall_mean"] == 1.0
+def test_the_good_sets_are_scored_and_ranked_each_for_itself(
+    built: tuple[SmallPlatform, Report],
+) -> None:
+    rows = built[0].platform().tables.read("guides/leaderboard").to_pylist()
+    assert [(row["gold_set"], row["index"], row["rank"]) for row in rows] == [
+        ("good", INDEX, 1),
+        ("inside", INDEX, 1),
+    ]
+    assert all(row["evidence_recall_mean"] == 1.0 for row in rows)
+
+
+def test_questions_about_a_document_are_searched_in_that_document_alone(
+    built: tuple[SmallPlatform, Report],
+) -> None:
+    def documents(gold_set: str) -> set[str]:
+        rows = (
+            built[0]
+            .platform()
+            .tables.read("guides/retrieval_runs", ["uri"], where={"gold_set": gold_set})
+        )
+        return set(rows["uri"].to_pylist())
+
+    assert documents("inside") == {"pump.md"}
+    assert documents("good") == {"pump.md", "boiler.md"}
 
 
 def test_what_failed_is_tried_again_and_nothing_else(
