@@ -43,7 +43,7 @@ EMBEDDINGS = {
 }
 COLLECTIONS = {
     "count_matches_table": Promise(
-        "The collection holds exactly the points of its table.", blocking=True
+        "The collection holds as many points as its table.", blocking=True
     ),
 }
 

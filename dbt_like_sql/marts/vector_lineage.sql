@@ -1,12 +1,12 @@
 -- A row is one point: its vector, its chunk, its document and its source bytes, and what made each.
 -- Where a link is missing the columns behind it are null: the point is served, but out of date.
 with indexed_vectors as (
-    -- A key that two runs stored at the same moment stands twice; the first one made the vector.
+    -- A key that two runs stored stands twice; the latest row is the one that is read.
     select
         stg_vectors.vector_key,
-        min_by(stg_vectors.embedder_fingerprint, stg_vectors.created_at) as embedder_fingerprint,
-        min_by(stg_vectors.run_id, stg_vectors.created_at) as run_id,
-        min(stg_vectors.created_at) as created_at
+        max_by(stg_vectors.embedder_fingerprint, stg_vectors.created_at) as embedder_fingerprint,
+        max_by(stg_vectors.run_id, stg_vectors.created_at) as run_id,
+        max(stg_vectors.created_at) as created_at
     from stg_vectors
     where stg_vectors.vector_key in (select stg_collections.vector_key from stg_collections)
     group by stg_vectors.vector_key

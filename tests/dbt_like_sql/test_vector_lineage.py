@@ -74,14 +74,14 @@ def test_a_vector_keeps_the_run_that_made_it(lake: SmallLake) -> None:
     assert (row["embeddings_run_id"], row["embeddings_code_version"]) == ("second", "new")
 
 
-def test_a_vector_that_two_runs_stored_is_the_first_ones_and_makes_one_row(
+def test_a_vector_that_two_runs_stored_is_the_latest_ones_and_makes_one_row(
     lake: SmallLake,
 ) -> None:
     _one_point(lake)
     twin = lake.rows["vectors"][0] | {"run_id": "late", "created_at": at(5)}
     lake.rows["vectors"].append(twin)
     [row] = lake.write().mart("vector_lineage")
-    assert (row["vector_run_id"], row["vector_created_at"]) == ("run-embeddings", at(0))
+    assert (row["vector_run_id"], row["vector_created_at"]) == ("late", at(5))
 
 
 def test_the_same_chunk_in_two_strategies_is_not_confused(lake: SmallLake) -> None:

@@ -167,7 +167,7 @@ def test_runs_that_embed_nothing_load_no_model(small: SmallPlatform) -> None:
     small.corpus = {"buckets": 1}
     small.strategies = {"hierarchy": {"chunker": "hierarchy", "max_tokens": 200}}
     small.extra = MINILM
-    assert small.apply().totals["embeddings"]["embedded"] > 0
+    assert small.apply("guides/hierarchy/b00").totals["embeddings"]["embedded"] > 0
     # Another instance has no record of these runs, so that every stage runs again.
     found = loaded_modules(APPLY.format(config=str(small.config_file)))
     assert not {"torch", "transformers", "sentence_transformers"} & found
