@@ -5,8 +5,12 @@ import sys
 from pathlib import Path
 
 import dagster as dg
+from alembic.util.exc import CommandError
+from filelock import FileLock
+from sqlalchemy.exc import SQLAlchemyError
 
 from chunk_assets.config import CONFIG_ENVIRONMENT_VARIABLE
+from chunk_assets.errors import ChunkAssetsError
 from resources.platform import Platform
 
 HOME = "DAGSTER_HOME"
@@ -31,10 +35,24 @@ def dagster_home(platform: Platform) -> Path:
 
 
 def open_instance(platform: Platform) -> dg.DagsterInstance:
-    """The instance that the UI shows as well."""
+    """The instance that the UI shows as well.
+
+    Raises:
+        ChunkAssetsError: if its databases cannot be opened; the message names the folder.
+    """
     home = dagster_home(platform)
     os.environ[HOME] = str(home)
-    return dg.DagsterInstance.get()
+    # Two processes that create Dagster's databases at once leave both their version stamps in
+    # them, and nothing can open them ever after.
+    with FileLock(home / "opening.lock"):
+        try:
+            return dg.DagsterInstance.get()
+        except (CommandError, SQLAlchemyError) as error:
+            raise ChunkAssetsError(
+                f"Dagster's records in {home} cannot be opened: {str(error).splitlines()[0]}. If "
+                "there is room on the disk and the folder is writable, they are damaged: delete "
+                "that folder and run `chunk-assets apply`, which embeds nothing anew."
+            ) from error
 
 
 def run_ui(platform: Platform, *, host: str, port: int) -> None:

@@ -1,12 +1,15 @@
 """Where Dagster keeps its records."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from small_platform import SmallPlatform
 
+from chunk_assets.errors import ChunkAssetsError
 from chunk_assets.instance import dagster_home, open_instance
 
 
@@ -39,3 +42,32 @@ def test_the_instance_that_is_opened_lies_at_home(small: SmallPlatform) -> None:
     with open_instance(small.platform()) as instance:
         assert instance.root_directory == str(small.folder / ".chunk_assets" / "dagster")
         assert os.environ["DAGSTER_HOME"] == instance.root_directory
+
+
+@pytest.mark.slow
+def test_processes_that_open_a_new_instance_at_once_leave_it_usable(
+    small: SmallPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.configure()
+    opening = (
+        "from pathlib import Path\n"
+        "from chunk_assets.instance import open_instance\n"
+        "from resources.platform import Platform\n"
+        f"open_instance(Platform.from_file(Path({str(small.config_file)!r})))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent / "support"))
+    processes = [subprocess.Popen([sys.executable, "-c", opening]) for _ in range(4)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0, 0]
+    with open_instance(small.platform()) as instance:
+        assert instance.get_runs_count() == 0
+
+
+def test_damaged_records_are_named_with_the_remedy(small: SmallPlatform) -> None:
+    with open_instance(small.platform()):
+        pass
+    home = dagster_home(small.platform())
+    for database in home.rglob("*.db"):
+        database.write_bytes(b"no database at all" * 100)
+    with pytest.raises(ChunkAssetsError, match="delete that folder") as caught:
+        open_instance(small.platform())
+    assert str(home) in str(caught.value)
