@@ -196,6 +196,8 @@ class _Runner:
             },
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
+        if _was_interrupted(outcome):
+            raise KeyboardInterrupt
         seconds = time.perf_counter() - started
         done = {
             keys[event.materialization.asset_key]: event.materialization
@@ -243,6 +245,15 @@ def _integers(metadata: Any) -> dict[str, int]:  # noqa: ANN401 - Dagster's meta
         and value.value is not None
         and not name.startswith("dagster/")
     }
+
+
+def _was_interrupted(outcome: dg.ExecuteInProcessResult) -> bool:
+    """Whether a signal ended the run: Dagster notes it as a failure, but the user said stop."""
+    return any(
+        error.cls_name == dg.DagsterExecutionInterruptedError.__name__
+        for event in outcome.all_events
+        if event.is_step_failure and (error := event.step_failure_data.error) is not None
+    )
 
 
 def _failure_message(outcome: dg.ExecuteInProcessResult) -> str:

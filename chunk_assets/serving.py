@@ -6,6 +6,7 @@ from chunk_assets.corpus import Corpus, Index
 from chunk_assets.errors import ConfigurationError, VectorStoreError
 from chunk_assets.retrieval.search import SearchHit, search
 from chunk_assets.validation import nearest
+from partitions.stages import StagePartition
 from resources.platform import Platform
 
 
@@ -73,6 +74,12 @@ def search_corpus(
     embedder = platform.embedder(index.embedder)
     with platform.vector_store.open(alias, on_wait=on_wait) as collection:
         hits = search(collection, embedder, [query], k=k, config=chosen.config.retrieval)[0]
+        emptied = not hits and collection.count() == 0
+    if emptied and _points_built(platform, chosen, index):
+        raise VectorStoreError(
+            f"The collection of {chosen.name!r} ({index.name}) was built but is empty: it was "
+            "damaged. Fill it again with `chunk-assets apply`, which embeds nothing anew."
+        )
     made_by = {hit.payload["embedder_fingerprint"] for hit in hits}
     if chosen.config.retrieval.mode != "sparse" and made_by - {embedder.fingerprint}:
         raise VectorStoreError(
@@ -81,6 +88,11 @@ def search_corpus(
             "Build it anew with `chunk-assets apply`."
         )
     return hits
+
+
+def _points_built(platform: Platform, corpus: Corpus, index: Index) -> int:
+    built = platform.run_log.state(corpus.name).get(StagePartition("collections", index.name))
+    return 0 if built is None else built.counts.get("points", 0)
 
 
 def _served(corpus: Corpus, aliases: dict[str, str], configured: Index) -> Index:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from chunk_assets.corpus import Corpus, Index
+from chunk_assets.errors import VectorStoreError
 from chunk_assets.planning import (
     OutOfDate,
     expected_inputs,
@@ -59,15 +60,34 @@ class DagsterRecords:
         return {name: tags[DATA_VERSION_TAG] for name, tags in by_partition.items() if tags}
 
 
-def lost_collection(platform: Platform, corpus: Corpus, index: Index) -> str | None:
-    """What is not in the vector store any more of what an index needs; None if all is."""
+def lost_collection(platform: Platform, corpus: Corpus, index: Index, points: int) -> str | None:
+    """What the vector store does not hold any more of what an index needs; None if all is there.
+
+    Args:
+        platform: gives the vector store.
+        corpus: the corpus of the index.
+        index: the index.
+        points: how many points its latest materialization left.
+    """
+    store = platform.vector_store
     name = platform.collection_name(corpus, index)
-    if not platform.vector_store.exists(name):
+    if not store.exists(name):
         return f"its collection {name} is not in the vector store"
     served = [corpus.name] if corpus.served_index == index.name else []
-    aliases = platform.vector_store.aliases()
-    gone = [alias for alias in (f"{corpus.name}__{index.name}", *served) if alias not in aliases]
-    return f"its alias {gone[0]} is not in the vector store" if gone else None
+    aliases = store.aliases()
+    for alias in (f"{corpus.name}__{index.name}", *served):
+        if aliases.get(alias) != name:
+            elsewhere = (
+                f"points to {aliases[alias]}" if alias in aliases else "is not in the vector store"
+            )
+            return f"its alias {alias} {elsewhere}"
+    try:
+        with store.open(name) as collection:
+            held = collection.count()
+    except VectorStoreError as error:
+        return f"its collection cannot be opened: {error}"
+    # A damaged collection can open as an empty one, and would answer every search with nothing.
+    return None if held == points else f"its collection holds {held} points instead of {points}"
 
 
 @dataclass
@@ -112,7 +132,9 @@ class Inspector:
         if gone is not None:
             return f"the table {gone} is gone"
         if work.stage == "collections":
-            return lost_collection(self.platform, self.corpus, self.corpus.indexes[work.partition])
+            index = self.corpus.indexes[work.partition]
+            points = self.state[work].counts.get("points", 0)
+            return lost_collection(self.platform, self.corpus, index, points)
         return None
 
     def _exists(self, table: str) -> bool:

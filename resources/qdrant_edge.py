@@ -204,13 +204,13 @@ class QdrantEdgeStore:
             found, dimension = int(description["format"]), int(description["dimension"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise VectorStoreError(
-                f"{path} is unreadable ({error}); drop collection {name!r} and materialize "
-                "`collections` again"
+                f"{path} is unreadable ({error}); delete {path.parent} and run "
+                "`chunk-assets apply`, which fills it again without embedding"
             ) from error
         if found != _FORMAT:
             raise VectorStoreError(
                 f"collection {name!r} in {self._folder} has format {found}, but this version reads "
-                f"{_FORMAT}; drop it and materialize `collections` again"
+                f"{_FORMAT}; delete {path.parent} and run `chunk-assets apply`"
             )
         return dimension
 
@@ -243,8 +243,8 @@ class QdrantEdgeStore:
                 if "WouldBlock" not in str(error):
                     raise VectorStoreError(
                         f"collection {name!r} at {path} cannot be opened by qdrant-edge-py "
-                        f"{version('qdrant-edge-py')}: {error}. If it is damaged, drop it and "
-                        "materialize `collections` again"
+                        f"{version('qdrant-edge-py')}: {error}. If it is damaged, delete that "
+                        "folder and run `chunk-assets apply`, which fills it without embedding"
                     ) from error
             patience.wait("another program")
 
@@ -273,8 +273,8 @@ class QdrantEdgeStore:
         if not self.exists(target):
             raise VectorStoreError(
                 f"alias {name!r} points to collection {target!r}, which does not exist in "
-                f"{self._folder}; materialize `collections` again, or delete "
-                f"{self._pointers.path(name)}"
+                f"{self._folder}; delete {self._pointers.path(name)} and run "
+                "`chunk-assets apply`"
             )
         return target
 

@@ -63,7 +63,7 @@ class AliasPointers:
 def _unreadable(path: Path, alias: str, problem: object) -> VectorStoreError:
     return VectorStoreError(
         f"the pointer of alias {alias!r} at {path} is unreadable ({problem}); delete the file and "
-        "materialize `collections` again, which writes it anew"
+        "run `chunk-assets apply`, which writes it anew"
     )
 
 

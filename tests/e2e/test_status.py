@@ -13,7 +13,9 @@ import pytest
 from small_platform import STRATEGIES, SmallPlatform, guide
 
 from chunk_assets import planning
+from chunk_assets.errors import VectorStoreError
 from chunk_assets.selection import parse_selection
+from chunk_assets.serving import search_corpus
 from chunk_assets.status import out_of_date
 from partitions.stages import StagePartition
 
@@ -312,3 +314,41 @@ def test_the_state_says_what_made_every_partition(built: SmallPlatform) -> None:
     assert chunks.inputs.keys() == {"documents/b00", "strategy_config/hierarchy", "code"}
     assert chunks.inputs["documents/b00"] == state[StagePartition("documents", "b00")].data_version
     assert chunks.configuration["maximum"] == 60
+
+
+def test_an_alias_that_points_elsewhere_is_named_and_set_right(one_bucket: SmallPlatform) -> None:
+    one_bucket.write({"pump.md": guide("pump")})
+    one_bucket.apply()
+    store = one_bucket.platform().vector_store
+    right = store.aliases()["guides"]
+    store.create("elsewhere", 64)
+    store.set_alias("guides", "elsewhere")
+    reasons = status(one_bucket)
+    assert any(
+        "alias guides points to elsewhere" in why for said in reasons.values() for why in said
+    )
+    report = one_bucket.apply()
+    assert report.totals["points"] == {"written": 0, "updated": 0, "deleted": 0}
+    assert one_bucket.platform().vector_store.aliases()["guides"] == right
+
+
+def test_a_collection_that_was_emptied_is_named_never_searched_in_silence_and_filled_again(
+    one_bucket: SmallPlatform,
+) -> None:
+    one_bucket.write({"pump.md": guide("pump")})
+    one_bucket.apply()
+    embedded = len(one_bucket.embedded_texts())
+    platform = one_bucket.platform()
+    with platform.vector_store.open("guides") as collection:
+        held = [identity for identity, _ in collection.scroll([])]
+        collection.delete(held)
+    with pytest.raises(VectorStoreError, match="was built but is empty"):
+        search_corpus(platform, "pump", corpus=None, strategy=None, k=1, on_wait=print)
+    assert any(
+        "holds 0 points" in why for reasons in status(one_bucket).values() for why in reasons
+    )
+    assert one_bucket.apply().totals["points"]["written"] == len(held)
+    assert len(one_bucket.embedded_texts()) == embedded
+    assert search_corpus(
+        one_bucket.platform(), "pump", corpus=None, strategy=None, k=1, on_wait=print
+    )

@@ -258,7 +258,7 @@ class TestLeftovers:
         store = QdrantEdgeStore(folder)
         store.create("a", 3)
         (folder / "collections" / "a" / "collection.json").write_text("{")
-        with pytest.raises(VectorStoreError, match=r"collection\.json is unreadable.*drop"):
+        with pytest.raises(VectorStoreError, match=r"collection\.json is unreadable.*delete"):
             store.create("a", 3)
         store.drop("a")
         assert store.names() == []
