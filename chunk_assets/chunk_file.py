@@ -95,7 +95,7 @@ def chunk_bytes(
     if format_ is not None and format_ not in FORMATS:
         raise ConfigurationError(f"--format: {format_!r} is not known; {nearest(format_, FORMATS)}")
     embedders = {"minilm": EmbedderConfig()}
-    if strategy.lstrip().startswith("{"):
+    if strategy.lstrip().startswith(("{", "[")):
         chosen = _inline(strategy)
         if chosen.tokenizer is not None and config_path(config).exists():
             embedders = dict(load_configuration(config_path(config)).embedders)

@@ -1,7 +1,10 @@
 """The command line: `chunk-assets`. Every command takes `--json`; progress goes to stderr."""
 
+import errno
+import io
 import json
 import math
+import shlex
 import sys
 from dataclasses import asdict
 from importlib.resources import files
@@ -11,13 +14,13 @@ from typing import Annotated, Any
 import typer
 import yaml
 from rich.console import Console
-from rich.markup import escape
 
 from chunk_assets.config import DEFAULT_FILE, config_path, load_configuration
 from chunk_assets.errors import ChunkAssetsError, ConfigurationError
+from chunk_assets.plain import shown
 
 DONE, FAILED, SOMETHING_TO_DO, INTERRUPTED = 0, 1, 2, 130
-PIPE_WIDTH = 200
+PIPE_WIDTH = 10_000
 
 _UsageError: Any = typer.BadParameter.__base__  # Typer exports no other name for it
 
@@ -60,6 +63,10 @@ CorpusOption = Annotated[
 
 def main() -> None:
     """Run the command line; a mistake of the user's shows its message, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
     except _UsageError as error:
@@ -69,7 +76,18 @@ def main() -> None:
     except typer.Abort:
         sys.exit(INTERRUPTED)
     except ChunkAssetsError as error:
-        _stderr().print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        _stderr().print(
+            f"[red]error:[/] {shown(str(error), lines=True)}", highlight=False, soft_wrap=True
+        )
+        sys.exit(FAILED)
+    except RecursionError:
+        _stderr().print("[red]error:[/] the input is nested too deeply to be read")
+        sys.exit(FAILED)
+    except OSError as error:
+        if error.filename is not None and error.errno not in (errno.ENOSPC, errno.EACCES):
+            raise
+        where = "" if error.filename is None else f"{error.filename}: "
+        _stderr().print(f"[red]error:[/] {shown(where)}{error.strerror}", highlight=False)
         sys.exit(FAILED)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
         _stderr().print("Stopped. What was done is kept; run the same command to go on.")
@@ -93,15 +111,19 @@ def init(
     template = files("chunk_assets").joinpath("templates/chunk_assets.yaml")
     text = template.read_text(encoding="utf-8").format(corpus=corpus)
     before = path.read_text(encoding="utf-8") if path.exists() else None
-    path.write_text(text, encoding="utf-8")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error
     try:
         load_configuration(path)
     except ConfigurationError:
         path.unlink() if before is None else path.write_text(before, encoding="utf-8")
         raise
     console = _stdout()
-    console.print(f"Wrote {path}.", highlight=False)
-    console.print(f"Next: edit it, then run: cd {folder} && chunk-assets apply", highlight=False)
+    console.print(f"Wrote {shown(str(path))}.", highlight=False)
+    next_step = f"cd {shlex.quote(str(folder))} && chunk-assets apply"
+    console.print(f"Next: edit it, then run: {shown(next_step)}", highlight=False)
 
 
 @app.command()
@@ -117,13 +139,13 @@ def config(
     if resolved:
         from chunk_assets.resolved import resolved as resolve
 
-        shown = resolve(configuration)
+        values = resolve(configuration)
     else:
-        shown = configuration.model_dump(mode="json", exclude_unset=True)
+        values = configuration.model_dump(mode="json", exclude_unset=True)
     if as_json:
-        _print_json(shown)
+        _print_json(values)
     else:
-        typer.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), nl=False)
+        typer.echo(yaml.safe_dump(values, sort_keys=False, allow_unicode=True), nl=False)
 
 
 @app.command()
@@ -214,7 +236,7 @@ def search(
         corpus=corpus,
         strategy=strategy,
         k=k,
-        on_wait=lambda message: _stderr().print(message, highlight=False),
+        on_wait=lambda message: _stderr().print(shown(message), highlight=False),
     )
     if as_json:
         _print_json([asdict(hit) for hit in hits])

@@ -69,7 +69,7 @@ class Configuration(StrictModel):
 
     version: Literal[1] = 1
     """The format of this file."""
-    storage: str = ".chunk_assets"
+    storage: Annotated[str, StringConstraints(min_length=1)] = ".chunk_assets"
     """A folder (relative to this file) or a URI that Delta Lake can write (`s3://bucket/path`)."""
     storage_options: dict[str, Secret] = Field(default_factory=dict)
     """Options of the object store; each value as `${NAME}`."""

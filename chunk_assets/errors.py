@@ -29,6 +29,10 @@ class VectorStoreError(ChunkAssetsError):
     """The vector store refuses, is locked for too long, or holds something else than expected."""
 
 
+class TableDamagedError(ChunkAssetsError):
+    """A table cannot be read: files are missing, cut short or damaged."""
+
+
 class GoldError(ChunkAssetsError):
     """A gold set is malformed, or one of its quotes does not anchor in its document."""
 

@@ -103,7 +103,7 @@ class Inspector:
     state: State
     records: DagsterRecords
     versions: dict[StagePartition, str] = field(init=False)
-    _tables_seen: dict[str, bool] = field(default_factory=dict)
+    _tables_seen: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.versions = versions_of(self.state)
@@ -128,18 +128,22 @@ class Inspector:
         tables = [self.corpus.table(work.stage)]
         if work.stage == "embeddings" and self.state[work].counts.get("texts"):
             tables.append("vectors")
-        gone = next((table for table in tables if not self._exists(table)), None)
-        if gone is not None:
-            return f"the table {gone} is gone"
+        for table in tables:
+            if (state := self._state_of(table)) is not None:
+                return f"the table {table} is {state}"
         if work.stage == "collections":
             index = self.corpus.indexes[work.partition]
             points = self.state[work].counts.get("points", 0)
             return lost_collection(self.platform, self.corpus, index, points)
         return None
 
-    def _exists(self, table: str) -> bool:
+    def _state_of(self, table: str) -> str | None:
         if table not in self._tables_seen:
-            self._tables_seen[table] = self.platform.tables.exists(table)
+            tables = self.platform.tables
+            state = None if tables.exists(table) else "gone"
+            if state is None and not tables.is_whole(table):
+                state = "damaged"
+            self._tables_seen[table] = state
         return self._tables_seen[table]
 
 

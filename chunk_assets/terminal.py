@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,6 +19,7 @@ from rich.table import Table
 
 from chunk_assets.apply import Materialized, Report
 from chunk_assets.chunk_file import CutFile
+from chunk_assets.plain import shown
 from chunk_assets.planning import OutOfDate
 from chunk_assets.retrieval.search import SearchHit
 from partitions.stages import STAGES, StagePartition
@@ -85,7 +85,7 @@ class ApplyProgress:
         """One line with the counts that are not zero."""
         self._drop_inner()
         self._advance()
-        name = escape(f"{result.corpus}/{result.work}")
+        name = shown(f"{result.corpus}/{result.work}")
         if result.success:
             said = ", ".join(
                 f"{result.counts[key]:,} {label}"
@@ -96,14 +96,16 @@ class ApplyProgress:
                 f"[green]✓[/] {name} [dim]{result.seconds:.1f} s[/] {said}", highlight=False
             )
         else:
-            self._console.print(f"[red]✗[/] {name}: {escape(result.message)}", highlight=False)
+            self._console.print(
+                f"[red]✗[/] {name}: {shown(result.message, lines=True)}", highlight=False
+            )
 
     def skipped(self, corpus: str, work: StagePartition, why: str) -> None:
         """Count it; only what failed upstream is worth a line."""
         self._advance()
         if why.endswith("failed"):
-            name = escape(f"{corpus}/{work}")
-            self._console.print(f"[yellow]–[/] {name}: skipped, {escape(why)}", highlight=False)
+            name = shown(f"{corpus}/{work}")
+            self._console.print(f"[yellow]–[/] {name}: skipped, {shown(why)}", highlight=False)
 
     def work_done(self, unit: str, done: int, total: int) -> None:
         """Progress inside the partition at work."""
@@ -139,15 +141,18 @@ def print_report(console: Console, report: Report) -> None:
     for stage, counts in totals.items():
         said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         console.print(f"  {stage:<11} {said}", highlight=False)
-    if totals["embeddings"]["embedded"] == 0:
+    if totals["documents"]["seen"] == 0:
+        console.print(
+            "[yellow]The source lists no document:[/] check `source.root`, `include` and "
+            "`exclude` in the configuration."
+        )
+    elif totals["embeddings"]["embedded"] == 0:
         console.print("Nothing had to be embedded: every text already has its vector.")
     for check in report.failed_checks:
-        console.print(f"[yellow]check fell short:[/] {escape(check)}", highlight=False)
+        console.print(f"[yellow]check fell short:[/] {shown(check)}", highlight=False)
     for result in report.failed:
-        console.print(
-            f"[red]failed:[/] {escape(f'{result.corpus}/{result.work}: {result.message}')}",
-            highlight=False,
-        )
+        what = shown(f"{result.corpus}/{result.work}: {result.message}", lines=True)
+        console.print(f"[red]failed:[/] {what}", highlight=False)
     if report.blocked:
         console.print(f"{len(report.blocked)} partitions were skipped because of that.")
     if totals["documents"]["quarantined"]:
@@ -165,14 +170,14 @@ def print_status(console: Console, found: Sequence[OutOfDate], verbose: bool) ->
     table = Table("asset", "out of date", "why", box=None, pad_edge=False)
     if verbose:
         for item in found:
-            table.add_row(item.corpus, escape(str(item.work)), escape("; ".join(item.reasons)))
+            table.add_row(item.corpus, shown(str(item.work)), shown("; ".join(item.reasons)))
     else:
         reasons: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for item in found:
             reasons[item.corpus, item.work.stage][_generic(item)] += 1
         for (corpus, stage), why in reasons.items():
             said = "; ".join(f"{reason} ({count})" for reason, count in why.most_common(3))
-            table.add_row(f"{corpus}/{stage}", str(why.total()), escape(said))
+            table.add_row(f"{corpus}/{stage}", str(why.total()), shown(said))
     console.print(table)
     console.print("`chunk-assets apply` brings them up to date.")
 
@@ -244,11 +249,11 @@ def print_hits(console: Console, hits: Sequence[SearchHit]) -> None:
     for hit in hits:
         path = " › ".join(hit.heading_path)
         console.print(
-            f"[bold]{hit.rank}.[/] [cyan]{escape(hit.uri)}[/] "
-            f"[dim]\\[{hit.start}, {hit.end})  score {hit.score:.4f}[/]  {escape(path)}",
+            f"[bold]{hit.rank}.[/] [cyan]{shown(hit.uri)}[/] "
+            f"[dim]\\[{hit.start}, {hit.end})  score {hit.score:.4f}[/]  {shown(path)}",
             highlight=False,
         )
-        console.print(f"   {escape(_shortened(hit.text))}", highlight=False)
+        console.print(f"   {shown(_shortened(hit.text))}", highlight=False)
 
 
 def print_quarantine(console: Console, rows: Sequence[dict[str, Any]]) -> None:
@@ -261,8 +266,8 @@ def print_quarantine(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         table.add_row(
             row["corpus"],
             f"{row['stage']}/{row['partition']}",
-            escape(row["uri"]),
-            escape(f"{row['error']}: {row['message']}"),
+            shown(row["uri"]),
+            shown(f"{row['error']}: {row['message']}"),
             f"{row['first_seen']:%Y-%m-%d %H:%M}",
         )
     console.print(table)
@@ -273,24 +278,24 @@ def print_rows(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         console.print("no rows")
         return
-    table = Table(*map(escape, rows[0]), box=None, pad_edge=False)
+    table = Table(*map(shown, rows[0]), box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
+        table.add_row(*("" if value is None else shown(str(value)) for value in row.values()))
     console.print(table)
 
 
 def print_chunks(console: Console, cut: CutFile) -> None:
     """Each chunk below a line with its span, size and headings."""
     for warning in cut.warnings:
-        console.print(f"[yellow]warning:[/] {escape(warning)}", highlight=False)
+        console.print(f"[yellow]warning:[/] {shown(warning)}", highlight=False)
     for chunk in cut.chunks:
         flags = f"  [yellow]{' '.join(chunk.flags)}[/]" if chunk.flags else ""
-        console.rule(
-            f"{chunk.ordinal}  \\[{chunk.start}, {chunk.end})  {chunk.size} {cut.unit}  "
-            f"{escape(' › '.join(chunk.heading_path))}{flags}",
-            align="left",
+        console.print(
+            f"[bold]── {chunk.ordinal}[/]  \\[{chunk.start}, {chunk.end})  "
+            f"{chunk.size} {cut.unit}  {shown(' › '.join(chunk.heading_path))}{flags}",
+            highlight=False,
         )
-        console.print(escape(chunk.text), highlight=False)
+        console.print(shown(chunk.text, lines=True), highlight=False)
     console.print(f"[dim]{len(cut.chunks)} chunks[/]", highlight=False)
 
 

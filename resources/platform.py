@@ -1,6 +1,7 @@
 """Everything an asset is given, built lazily from one configuration file."""
 
 import operator
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property, reduce
@@ -146,7 +147,9 @@ class Platform:
         """The source of a corpus."""
         if corpus not in self._sources:
             config = self.corpus(corpus).config.source
-            self._sources[corpus] = build_source(config, self.path.parent)
+            own = [self.path, Path(self.local_folder), Path(self.local_folder) / "dagster"]
+            own += [Path(home)] if (home := os.environ.get("DAGSTER_HOME")) else []
+            self._sources[corpus] = build_source(config, self.path.parent, own)
         return self._sources[corpus]
 
     def embedder(self, name: str) -> Embedder:

@@ -1,17 +1,21 @@
 """Delta Lake tables under `storage:`; a materialization replaces its partition in one commit."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from chunk_assets.errors import ChunkAssetsError
+from chunk_assets.errors import ChunkAssetsError, TableDamagedError
 from resources.schemas import CORPUS_TABLES, PARTITIONED_BY, SHARED_TABLES
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 _retry_on_conflict = retry(
     retry=retry_if_exception_type(CommitFailedError),
@@ -46,6 +50,14 @@ class Tables:
         """Whether anything was ever written to it."""
         return DeltaTable.is_deltatable(self.uri(table), storage_options=self._options)
 
+    def is_whole(self, table: str) -> bool:
+        """Whether its log can be read and, in a folder, every file that it names is there."""
+        try:
+            files = self._open(table).file_uris()
+        except TableDamagedError:
+            return False
+        return "://" in self._root or all(Path(file).is_file() for file in files)
+
     def version(self, table: str) -> int | None:
         """The number of its latest commit; None while it does not exist."""
         return self._open(table).version() if self.exists(table) else None
@@ -58,12 +70,12 @@ class Tables:
         filter: ds.Expression | None = None,  # noqa: A002 - Arrow's own name for it
     ) -> pa.Table:
         """Rows whose columns equal `where`; the empty table while nothing was written."""
-        dataset = self.dataset(table)
         expression = filter
         for column, value in (where or {}).items():
             equal = pc.field(column) == value
             expression = equal if expression is None else expression & equal
-        return dataset.to_table(columns=columns, filter=expression)
+        with self._reported(table):
+            return self.dataset(table).to_table(columns=columns, filter=expression)
 
     def dataset(self, table: str) -> ds.Dataset:
         """A lazily read view of the latest commit.
@@ -72,7 +84,8 @@ class Tables:
             ChunkAssetsError: if the table does not exist and has no declared columns.
         """
         if self.exists(table):
-            return self._open(table).to_pyarrow_dataset()
+            with self._reported(table):
+                return self._open(table).to_pyarrow_dataset()
         schema = self.schema(table)
         if schema is None:
             raise ChunkAssetsError(
@@ -85,36 +98,39 @@ class Tables:
         """Replace one partition (which may become empty) in one commit."""
         partitioned_by = PARTITIONED_BY[table.rpartition("/")[2]]
         predicate = " and ".join(_equals(name, partition[name]) for name in partitioned_by)
-        write_deltalake(
-            self.uri(table),
-            self._declared(table, rows),
-            mode="overwrite",
-            partition_by=list(partitioned_by),
-            predicate=predicate,
-            storage_options=self._options,
-        )
+        with self._written(table):
+            write_deltalake(
+                self.uri(table),
+                self._declared(table, rows),
+                mode="overwrite",
+                partition_by=list(partitioned_by),
+                predicate=predicate,
+                storage_options=self._options,
+            )
 
     @_retry_on_conflict
     def overwrite(self, table: str, rows: pa.Table) -> None:
         """Replace a whole unpartitioned table, columns included."""
-        write_deltalake(
-            self.uri(table),
-            rows,
-            mode="overwrite",
-            schema_mode="overwrite",
-            storage_options=self._options,
-        )
+        with self._written(table):
+            write_deltalake(
+                self.uri(table),
+                rows,
+                mode="overwrite",
+                schema_mode="overwrite",
+                storage_options=self._options,
+            )
 
     @_retry_on_conflict
     def append(self, table: str, rows: pa.Table) -> None:
         """Add rows in one commit."""
-        write_deltalake(
-            self.uri(table),
-            self._declared(table, rows),
-            mode="append",
-            partition_by=list(PARTITIONED_BY[table.rpartition("/")[2]]),
-            storage_options=self._options,
-        )
+        with self._written(table):
+            write_deltalake(
+                self.uri(table),
+                self._declared(table, rows),
+                mode="append",
+                partition_by=list(PARTITIONED_BY[table.rpartition("/")[2]]),
+                storage_options=self._options,
+            )
 
     @_retry_on_conflict
     def compact(self, table: str, more_files_than: int = 50) -> None:
@@ -123,7 +139,30 @@ class Tables:
             self._open(table).optimize.compact()
 
     def _open(self, table: str) -> DeltaTable:
-        return DeltaTable(self.uri(table), storage_options=self._options)
+        with self._reported(table):
+            return DeltaTable(self.uri(table), storage_options=self._options)
+
+    @contextmanager
+    def _reported(self, table: str) -> Iterator[None]:
+        try:
+            yield
+        except (DeltaError, OSError, pa.ArrowInvalid) as error:
+            raise TableDamagedError(
+                f"Table {table!r} at {self.uri(table)} cannot be read: {_first_line(error)}. If it "
+                "is damaged, delete that folder and run `chunk-assets apply`, which makes it again."
+            ) from error
+
+    @contextmanager
+    def _written(self, table: str) -> Iterator[None]:
+        try:
+            yield
+        except CommitFailedError:
+            raise  # another writer was first: tried again
+        except (DeltaError, OSError) as error:
+            raise ChunkAssetsError(
+                f"Table {table!r} at {self.uri(table)} cannot be written: {_first_line(error)}. "
+                "What it held is kept. Check that there is room and that the folder is writable."
+            ) from error
 
     def _declared(self, table: str, rows: pa.Table) -> pa.Table:
         schema = self.schema(table)
@@ -135,3 +174,8 @@ def _equals(column: str, value: str) -> str:
         raise ValueError(f"{column} is empty: Delta Lake would store null, which equals nothing")
     quoted = value.replace("'", "''")
     return f"{column} = '{quoted}'"
+
+
+def _first_line(error: Exception) -> str:
+    """What went wrong; the engine's messages go on with a backtrace of its own."""
+    return _ANSI.sub("", str(error)).strip().partition("\n")[0]

@@ -28,6 +28,8 @@ from resources.tables import Tables
 SOURCES = {**CORPUS_TABLES, **SHARED_TABLES}
 """What the models read as `lake.<name>`."""
 
+# `_rows` puts a word in front of the statement that its author never wrote.
+_EXPLAINED = re.compile(r"^LINE 1: explain (.*)\n {8}", re.MULTILINE)
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 
@@ -146,7 +148,14 @@ class Warehouse:
                     "A query is exactly one select statement; it cannot change anything."
                 )
             self._check_marts(corpus, connection.get_table_names(sql))
-            return _rows(connection, sql)
+            rows = _rows(connection, sql)
+        if len(set(rows.column_names)) < len(rows.column_names):
+            twice = sorted({n for n in rows.column_names if rows.column_names.count(n) > 1})
+            raise ChunkAssetsError(
+                f"Columns of one name would be lost: {', '.join(twice)}. Give each a name of its "
+                "own with `as`."
+            )
+        return rows
 
     def _run(self, corpus: str, model: SqlModel) -> pa.Table:
         upstream = self._upstream(model)
@@ -280,4 +289,5 @@ def _told(what: str) -> Iterator[None]:
     except duckdb.Error as error:
         line = _LINE.search(str(error))
         where = f"{what}, line {line[1]}" if line else what
-        raise ChunkAssetsError(f"{where}: {error}") from error
+        said = _EXPLAINED.sub(r"LINE 1: \1\n", str(error))
+        raise ChunkAssetsError(f"{where}: {said}") from error

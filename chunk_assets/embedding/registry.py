@@ -9,7 +9,7 @@ from typing import Any
 from chunk_assets.embedding.config import EmbedderConfig
 from chunk_assets.embedding.embedder import Embedder
 from chunk_assets.embedding.hardware import available_cores, resolve_device, resolve_precision
-from chunk_assets.errors import ConfigurationError
+from chunk_assets.errors import ChunkAssetsError, ConfigurationError
 
 # A backend is a file with a callable `(name, config) -> Embedder`, and one line here.
 _FACTORIES = {
@@ -81,7 +81,15 @@ def build_embedder(name: str, config: EmbedderConfig) -> Embedder:
             f"{where}: {reference!r} is a {type(factory).__name__}, expected "
             "a callable (name, config) -> Embedder"
         )
-    custom: Embedder = factory(name, config)
+    try:
+        custom: Embedder = factory(name, config)
+    except ChunkAssetsError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"{where}: {reference!r} failed: {type(error).__name__}: {error}. Expected a callable "
+            "(name, config) -> Embedder"
+        ) from error
     # Statically, since asking for a property may load a model.
     missing = [name for name in _OFFERED if inspect.getattr_static(custom, name, None) is None]
     if missing:

@@ -46,11 +46,11 @@ _TOKENIZERS = {
 class Bm25Config(StrictModel):
     """How text becomes weighted terms; passages and queries must be made with the same one."""
 
-    k: float = Field(default=1.2, ge=0)
+    k: float = Field(default=1.2, ge=0, allow_inf_nan=False)
     """Saturation of term frequency: 0 counts a term once however often it occurs."""
     b: float = Field(default=0.75, ge=0, le=1)
     """Length normalization: 0 none, 1 full."""
-    avg_len: float = Field(default=256.0, gt=0)
+    avg_len: float = Field(default=256.0, gt=0, allow_inf_nan=False)
     """The passage length in terms at which the normalization is neutral."""
     language: Language | None = "english"
     """The language of stop words and stemmer; null removes no word and stems none."""

@@ -1,5 +1,7 @@
 """Where documents come from: the `source:` part of a corpus."""
 
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -64,22 +66,34 @@ class PackageDocsConfig(SourceSettings):
 SourceConfig = Annotated[FilesConfig | PackageDocsConfig, Field(discriminator="kind")]
 
 
-def build_source(config: FilesConfig | PackageDocsConfig, base_dir: Path) -> Source:
+def build_source(
+    config: FilesConfig | PackageDocsConfig, base_dir: Path, never: Sequence[Path] = ()
+) -> Source:
     """The source that a configuration describes; nothing is listed yet.
 
     Args:
         config: the `source:` part of a corpus.
         base_dir: the folder that a relative `root` is taken from.
+        never: files and folders that are no documents wherever they lie: the platform's own.
 
     Raises:
         ConfigurationError: if the root names an environment variable that is not set.
     """
     if isinstance(config, PackageDocsConfig):
         return PackageDocsSource(config.of, config.exclude, config.min_characters)
+    root = base_dir / Path(expand(config.root)).expanduser()
     return FilesSource(
-        base_dir / Path(expand(config.root)).expanduser(),
+        root,
         include=config.include,
-        exclude=(*config.exclude_always, *config.exclude),
+        exclude=(*config.exclude_always, *config.exclude, *_below(root, never)),
         follow_links=config.follow_links,
         max_bytes=config.max_bytes,
     )
+
+
+def _below(root: Path, folders: Sequence[Path]) -> Iterator[str]:
+    """Patterns that leave out what lies below a root."""
+    for folder in folders:
+        if folder.resolve().is_relative_to(root.resolve()):
+            path = folder.resolve().relative_to(root.resolve()).as_posix()
+            yield "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", path)

@@ -690,7 +690,7 @@ class TestChunk:
             (["--strategy", '{"chunker": "hierarchy", "max_token": 5}'], "'max_token'"),
             (["--strategy", '{"chunker": "hierarchy", "max_words": 0}'], "max_words"),
             (["--strategy", "hierarhy"], "did you mean 'hierarchy'?"),
-            (["--strategy", "[]"], "'[]' is not in"),
+            (["--strategy", "[]"], "A strategy is a mapping"),
             (["--strategy", INLINE, "--format", "markdwn"], "did you mean 'markdown'?"),
             (
                 ["--strategy", '{"chunker": "hierarchy", "max_tokens": 9, "tokenizer": "nope"}'],

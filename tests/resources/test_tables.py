@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
-from chunk_assets.errors import ChunkAssetsError
+from chunk_assets.errors import ChunkAssetsError, TableDamagedError
 from resources.schemas import CORPUS_TABLES, PARTITIONED_BY, SHARED_TABLES
 from resources.tables import Tables
 
@@ -131,7 +130,7 @@ def test_the_order_of_rows_and_columns_given_is_the_order_read(tables: Tables) -
 
 def test_rows_of_another_partition_are_refused_and_change_nothing(tables: Tables) -> None:
     tables.replace(CHUNKS, chunks("b00", "1"), key("b00"))
-    with pytest.raises(DeltaError, match="failed validation"):
+    with pytest.raises(ChunkAssetsError, match="failed validation"):
         tables.replace(CHUNKS, chunks("b01", "2"), key("b00"))
     assert ids_of(tables) == ["1"]
 
@@ -308,3 +307,27 @@ def test_every_table_has_partition_columns_that_come_first() -> None:
     assert PARTITIONED_BY.keys() == declared.keys()
     for table, columns in PARTITIONED_BY.items():
         assert declared[table].names[: len(columns)] == list(columns)
+
+
+@pytest.mark.parametrize("damage", ["missing file", "cut file", "broken log"])
+def test_a_damaged_table_is_named_with_its_folder_and_the_remedy(
+    tables: Tables, tmp_path: Path, damage: str
+) -> None:
+    tables.replace(CHUNKS, chunks("b00", "a"), key("b00"))
+    assert tables.is_whole(CHUNKS)
+    folder = tmp_path / "tables" / CHUNKS
+    data = next(folder.rglob("*.parquet"))
+    if damage == "missing file":
+        data.unlink()
+    elif damage == "cut file":
+        data.write_bytes(data.read_bytes()[:20])
+    else:
+        next(folder.glob("_delta_log/*.json")).write_text("no log")
+    with pytest.raises(TableDamagedError) as caught:
+        tables.read(CHUNKS)
+    message = str(caught.value)
+    assert str(folder) in message
+    assert "delete that folder and run `chunk-assets apply`" in message
+    assert "\n" not in message
+    if damage != "cut file":
+        assert not tables.is_whole(CHUNKS)

@@ -248,3 +248,14 @@ def test_work_that_exceeds_its_memory_goes_to_files_that_are_removed(
         assert count == 200_000
         assert list(scratch.iterdir()) != []
     assert list(scratch.iterdir()) == []
+
+
+def test_columns_of_one_name_are_refused_instead_of_lost(warehouse: Warehouse) -> None:
+    with pytest.raises(ChunkAssetsError, match="lost: a"):
+        warehouse.query("handbook", "select 1 as a, 2 as a")
+
+
+def test_an_error_quotes_the_statement_as_it_was_written(warehouse: Warehouse) -> None:
+    with pytest.raises(ChunkAssetsError) as caught:
+        warehouse.query("handbook", "select nothing_there")
+    assert "LINE 1: select nothing_there" in str(caught.value)
