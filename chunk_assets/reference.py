@@ -1,4 +1,7 @@
-"""The generated pages of docs/reference: `python -m chunk_assets.reference` rewrites them."""
+"""The generated pages of docs/reference, and the manifest of the SQL models.
+
+`python -m chunk_assets.reference` rewrites them.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -7,10 +10,12 @@ from typing import Any, NamedTuple
 
 from chunk_assets.chunking.strategy import CHUNKERS
 from chunk_assets.config import Configuration
+from chunk_assets.lineage.sql_manifest import FILE_NAME, write_manifest
 from chunk_assets.lineage.sql_models import Kind, SqlModel, load_models, shipped_models_folder
 from resources.schemas import CORPUS_TABLES, SHARED_TABLES
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+MANIFEST = Path(__file__).parents[1] / "dbt_like_sql" / FILE_NAME
 
 Schema = dict[str, Any]
 
@@ -29,8 +34,9 @@ models that validate the file: `python -m chunk_assets.reference` rewrites this 
   digits and `_`. It begins with a letter, holds no `__` and does not end in `_`. A corpus cannot be
   called `vectors`, `quarantine` or `runs`.
 * `${NAME}` stands for an environment variable. The file, the tables and the UI keep the name; the
-  value is read when it is needed. `storage`, `vector_store.url`, `source.root` and the `path` of a
-  gold set may hold one. `vector_store.api_key` and the values of `storage_options` must be one.
+  value is read when it is needed. `storage`, `vector_store.url`, `source.root`, the `path` of a
+  gold set, and `remote.base_url` and `remote.headers` of an embedder may hold one.
+  `vector_store.api_key` and the values of `storage_options` must be one.
 * A default that is left empty is nothing: the key is not set."""
 
 _SQL_INTRODUCTION = """\
@@ -98,6 +104,12 @@ def write(folder: Path) -> None:
         (folder / name).write_text(page() + "\n", encoding="utf-8")
 
 
+def sql_manifest() -> str:
+    """What the shipped SQL models read, for processes that have no time to parse them."""
+    folder, sources = shipped_models_folder(), {**CORPUS_TABLES, **SHARED_TABLES}
+    return write_manifest(folder, sources, load_models(folder, sources))
+
+
 def _sections(schema: Schema, node: Schema, path: str, choice: str) -> Iterator[_Section]:
     yield _Section(path, choice, node)
     for key, value in node["properties"].items():
@@ -126,6 +138,8 @@ def _below(schema: Schema, value: Schema, path: str) -> Iterator[_Section]:
     else:
         for each in value.get("patternProperties", {}).values():
             yield from _below(schema, each, f"{path}.NAME")
+        for each in value.get("anyOf", ()):  # a mapping that may be left out
+            yield from _below(schema, each, path)
 
 
 def _resolved(schema: Schema, reference: str) -> Schema:
@@ -216,3 +230,4 @@ def _model_row(model: SqlModel) -> str:
 
 if __name__ == "__main__":
     write(FOLDER)
+    MANIFEST.write_text(sql_manifest(), encoding="utf-8")

@@ -16,6 +16,7 @@ from chunk_assets.corpus import Corpus, Index, corpora_of
 from chunk_assets.embedding.config import PACKAGE_PREFIX, EmbedderConfig
 from chunk_assets.embedding.embedder import Embedder
 from chunk_assets.embedding.registry import build_embedder
+from chunk_assets.embedding.remote_probe_store import keep_probes
 from chunk_assets.embedding.tokenizer import Tokenizer
 from chunk_assets.environment import expand
 from chunk_assets.errors import ConfigurationError
@@ -25,8 +26,9 @@ from chunk_assets.parsing.config import parser_fingerprint
 from chunk_assets.retrieval.vector_store import VectorStore
 from chunk_assets.sources.config import build_source
 from chunk_assets.sources.source import Source
-from partitions.stages import StagePartition, column_values, partitions_of
+from partitions.stages import column_values
 from resources.listings import Listings
+from resources.probes import Probes
 from resources.quarantine import Quarantine
 from resources.run_log import RunLog
 from resources.schemas import PARTITIONED_BY
@@ -102,11 +104,6 @@ class Platform:
             corpus.table(stage), columns, where, filter=reduce(operator.and_, defined)
         )
 
-    def defines(self, corpus: str, work: StagePartition) -> bool:
-        """Whether a partition is one of the configuration's, now."""
-        axes = self.corpora.get(corpus)
-        return axes is not None and work in partitions_of(axes, work.stage)
-
     @property
     def sql_models(self) -> dict[str, SqlModel]:
         """The SQL models that are assets, in an order in which they can run."""
@@ -155,13 +152,22 @@ class Platform:
     def embedder(self, name: str) -> Embedder:
         """An embedder by name; its model loads when it first embeds."""
         if name not in self._embedders:
-            config = self.configuration.embedders[name]
-            if config.model.startswith(("./", "../")):
-                # Relative to the file that says so, wherever the command is run.
-                folder = str((self.path.parent / config.model).resolve())
-                config = config.model_copy(update={"model": folder})
-            self._embedders[name] = build_embedder(name, config)
+            embedder = build_embedder(name, self.embedder_config(name))
+            keep_probes(embedder, Probes(lambda: self.tables))
+            self._embedders[name] = embedder
         return self._embedders[name]
+
+    def embedder_config(self, name: str) -> EmbedderConfig:
+        """The settings of an embedder, relative paths resolved."""
+        config = self.configuration.embedders[name]
+        if config.model.startswith(("./", "../")):
+            # Relative to the file that says so, wherever the command is run.
+            folder = str((self.path.parent / config.model).resolve())
+            config = config.model_copy(update={"model": folder})
+        if config.remote is not None:
+            remote = config.remote.beside(self.path.parent)
+            config = config.model_copy(update={"remote": remote})
+        return config
 
     def tokenizer(self, corpus: Corpus, strategy: str) -> Tokenizer | None:
         """What a strategy's sizes are counted with; None unless its unit is tokens.
@@ -181,17 +187,14 @@ class Platform:
                     f"one of: {known}"
                 )
             return self.embedder(config.tokenizer).tokenizer
-        tokenizers = {
-            self.embedder(name).tokenizer.fingerprint: self.embedder(name).tokenizer
-            for name in corpus.embedder_configs
-        }
-        if len(tokenizers) > 1:
+        first, *others = [self.embedder(name).tokenizer for name in corpus.embedder_configs]
+        if not all(_are_equal(first, other) for other in others):
             names = ", ".join(corpus.embedder_configs)
             raise ConfigurationError(
                 f"strategies.{strategy}: corpus {corpus.name!r} indexes it with embedders of "
                 f"different tokenizers ({names}); say which one counts: tokenizer: NAME"
             )
-        return next(iter(tokenizers.values()))
+        return first
 
     def reference_tokenizer(self, corpus: Corpus) -> Tokenizer:
         """What retrieved texts are measured with, the same for all indexes of a corpus."""
@@ -247,7 +250,7 @@ class Platform:
         strategy = corpus.strategy_configs[index.strategy]
         tokenizer = self.tokenizer(corpus, index.strategy)
         embedder = self.embedder(index.embedder)
-        if tokenizer is None or tokenizer.fingerprint != embedder.tokenizer.fingerprint:
+        if tokenizer is None or not _are_equal(tokenizer, embedder.tokenizer):
             return  # another unit: what exceeds the model is pooled and flagged when embedded
         if strategy.maximum > embedder.max_tokens:
             raise ConfigurationError(
@@ -258,8 +261,14 @@ class Platform:
             )
 
 
+def _are_equal(one: Tokenizer, other: Tokenizer) -> bool:
+    # A fingerprint reads the whole vocabulary; most corpora have one embedder.
+    return one is other or one.fingerprint == other.fingerprint
+
+
 def _is_at_hand(config: EmbedderConfig) -> bool:
-    on_disk = config.model.startswith((PACKAGE_PREFIX, "./", "../", "/", "~"))
+    files = config.model if config.remote is None else config.remote.tokenizer
+    on_disk = files.startswith((PACKAGE_PREFIX, "./", "../", "/", "~"))
     return config.backend != "custom" and on_disk
 
 

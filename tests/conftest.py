@@ -19,6 +19,14 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Models are converted once for all workers, and never into the user's own cache."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ.setdefault("CHUNK_ASSETS_CACHE", str(shared / "cache"))
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator["SmallPlatform"]:
     """An empty corpus of Markdown files with a counting embedder."""

@@ -9,6 +9,9 @@ import pyarrow as pa
 from chunk_assets.assets.findings import faulty_vectors
 from chunk_assets.assets.recording import Recorder
 from chunk_assets.corpus import Corpus
+from chunk_assets.embedding.config import EmbedderConfig
+from chunk_assets.embedding.embedder import Embedder
+from chunk_assets.embedding.usage import Usage, computed_by
 from chunk_assets.embedding.work import Block, Progress, embed_missing
 from chunk_assets.lineage.identity import Fingerprint, VectorKey, data_version, vector_key
 from chunk_assets.retrieval.payload import payload_hash, payload_of
@@ -45,6 +48,7 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
         bucket, index_name = split(recorder.work.partition)
         index = corpus.indexes[index_name]
         embedder = platform.embedder(index.embedder)
+        embedder_config = corpus.embedder_configs[index.embedder]
         chunks = platform.tables.read(
             corpus.table("chunks"), where={"bucket": bucket, "strategy": index.strategy}
         ).to_pylist()
@@ -71,7 +75,7 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
         report = embed_missing(
             [(key, text) for key, text in sorted(texts.items()) if key not in stored],
             embedder,
-            overflow=corpus.embedder_configs[index.embedder].overflow,
+            overflow=embedder_config.overflow,
             store=store,
             on_progress=on_progress,
         )
@@ -124,6 +128,10 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
                 "reused": reused,
                 "quarantined": len(failed),
                 "tokens_embedded": report.tokens_embedded,
+                "computed_tokens": report.usage.tokens,
+                "padding_tokens": report.usage.padding_tokens,
+                "requests": report.usage.requests,
+                "retries": report.usage.retries,
                 "pooled": flags.count("pooled"),
                 "truncated": flags.count("truncated"),
             },
@@ -131,10 +139,27 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
             rows=rows,
             preview=["chunk_id", "vector_key", "tokens", "flags"],
             tokens=sum(rows["tokens"].to_pylist()),
-            configuration={"embedder_fingerprint": embedder.fingerprint},
+            configuration={
+                "embedder_fingerprint": embedder.fingerprint,
+                "computed_by": computed_by(embedder),
+            },
+            metadata=_usage_metadata(report.usage, embedder, embedder_config),
         )
 
     return embeddings
+
+
+def _usage_metadata(
+    usage: Usage, embedder: Embedder, config: EmbedderConfig
+) -> dict[str, dg.MetadataValue]:
+    metadata: dict[str, dg.MetadataValue] = {
+        "computed_by": dg.MetadataValue.text(computed_by(embedder)),
+        "padding_share": dg.MetadataValue.float(round(usage.padding_share, 4)),
+    }
+    if config.price_per_million_tokens is not None:
+        cost = usage.tokens * config.price_per_million_tokens / 1e6
+        metadata["cost"] = dg.MetadataValue.float(round(cost, 6))
+    return metadata
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""Batches of equal length: no padding, so no vector depends on the texts beside it."""
+"""Which inputs go through the model together."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,30 @@ def by_length(lengths: Sequence[int]) -> list[int]:
 
 
 def next_batch(
-    order: Sequence[int], lengths: Sequence[int], start: int, batch_tokens: int
+    order: Sequence[int],
+    lengths: Sequence[int],
+    start: int,
+    batch_tokens: int,
+    most_padding: float = 0.0,
 ) -> Sequence[int]:
-    """The positions from `order[start]` on that share its length and fit a token budget.
+    """The positions from `order[start]` on that fit a token budget together.
 
     At least one, even where that one alone exceeds the budget.
+
+    Args:
+        order: positions from the shortest to the longest.
+        lengths: tokens of each input.
+        start: where in `order` the batch begins.
+        batch_tokens: the most a batch may have, padding included.
+        most_padding: the share of a batch that may be padding; with 0 all its lengths are equal.
     """
-    length = lengths[order[start]]
     stop = start + 1
-    most = max(1, batch_tokens // max(1, length))
-    while stop < len(order) and stop - start < most and lengths[order[stop]] == length:
+    own = lengths[order[start]]
+    while stop < len(order):
+        longest = lengths[order[stop]]
+        size = (stop - start + 1) * longest
+        if size > batch_tokens or size - own - longest > most_padding * size:
+            break
+        own += longest
         stop += 1
     return order[start:stop]

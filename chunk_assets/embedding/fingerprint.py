@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from chunk_assets.errors import EmbeddingError
 from chunk_assets.lineage.identity import Fingerprint, Json, fingerprint
 
 # Raised when equal weights and settings would give other vectors.
-_PROCEDURE_VERSION = 1
+_PROCEDURE_VERSION = 2
 # Written by tools, read by none of the layers.
 _IRRELEVANT = {"_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype"}
 
@@ -24,7 +25,7 @@ def embedder_fingerprint(config: EmbedderConfig, decides: Mapping[str, Json]) ->
         config: of it, what happens to texts that exceed the model goes in. What a backend reads
             from the configuration it passes in `decides`, resolved.
         decides: everything else that decides a vector: the model and its tokenizer, prompts,
-            limits, precision and the family of the backend.
+            limits and the precision, as configured.
     """
     return fingerprint("embedder", {"overflow": config.overflow, **decides})
 
@@ -39,7 +40,7 @@ def model_identity(files: ModelFiles) -> dict[str, Json]:
     """
     modules: list[Json] = []
     for module in files.modules:
-        hashes = [_sha256(files.source, path) for path in module.weights]
+        hashes = [file_sha256(files.source, path) for path in module.weights]
         if module is files.transformer and files.weights_sha256 not in (None, *hashes):
             raise EmbeddingError(
                 f"model {files.source!r}: {module.weights[0]} has sha256 {hashes[0]}, expected "
@@ -63,15 +64,27 @@ def _plain(value: Any) -> Json:  # noqa: ANN401
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def _sha256(source: str, path: Path) -> str:
+def file_sha256(source: str, path: Path) -> str:
+    """The sha256 of a file of a model, in hexadecimal.
+
+    Raises:
+        EmbeddingError: if it cannot be read.
+    """
     blob = path.resolve()
     # The hub's cache names a large file by its sha256, so it need not be read again.
     if blob.parent.name == "blobs" and len(blob.name) == 64:
         return blob.name
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        state = blob.stat()
+        return _sha256(blob, state.st_size, state.st_mtime_ns)
     except OSError as error:
         raise EmbeddingError(
             f"model {source!r}: its weights {path} cannot be read: {error}"
         ) from error
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, size: int, modified_ns: int) -> str:
+    """Read once for as long as the file stays as it is."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

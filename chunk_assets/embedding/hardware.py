@@ -1,6 +1,8 @@
 """What this machine offers, read without loading a numerical library."""
 
 import os
+import re
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -10,6 +12,18 @@ _BFLOAT16_FLAGS = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX-BF16"}
 _CPUINFO = Path("/proc/cpuinfo")
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 _NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
+_DEVICES = Path("/dev")
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU of this machine that CUDA may use."""
+
+    visible_as: str
+    """What `CUDA_VISIBLE_DEVICES` must be for a process to see it alone."""
+    name: str
+    """`NVIDIA H200`, or `NVIDIA GPU` where the driver does not say."""
 
 
 def available_cores() -> int:
@@ -43,14 +57,51 @@ def cpu_bfloat16() -> str | None:
 
 def has_cuda() -> bool:
     """Whether a CUDA device is visible and the installed torch was built for one."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1"):
-        return False
     try:
         if version("torch").endswith("+cpu"):
             return False
     except PackageNotFoundError:
         return False
-    return _NVIDIA_GPUS.is_dir() and any(_NVIDIA_GPUS.iterdir())
+    return bool(visible_gpus())
+
+
+def visible_gpus() -> tuple[Gpu, ...]:
+    """The NVIDIA GPUs that CUDA would find, in the order of `CUDA_VISIBLE_DEVICES`.
+
+    Without that variable CUDA may number unequal GPUs in another order than the driver does; how
+    many there are is sure, which of them has which name is not.
+    """
+    names = _gpu_names()
+    visible = os.environ.get(_VISIBLE)
+    if visible is None:
+        return tuple(Gpu(str(number), name) for number, name in enumerate(names))
+    gpus: list[Gpu] = []
+    for entry in (entry.strip() for entry in visible.split(",")):
+        if entry.isdecimal() and int(entry) < len(names):
+            gpus.append(Gpu(entry, names[int(entry)]))
+        elif names and entry.startswith(("GPU-", "MIG-")):
+            gpus.append(Gpu(entry, names[0] if len(set(names)) == 1 else "NVIDIA GPU"))
+        else:
+            break  # CUDA reads no further either
+    return tuple(gpus)
+
+
+def _gpu_names() -> list[str]:
+    """What the driver calls the GPUs whose device files are here."""
+    try:
+        present = {int(path.name.removeprefix("nvidia")) for path in _DEVICES.glob("nvidia[0-9]*")}
+        described = sorted(_NVIDIA_GPUS.glob("*/information"))
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in described]
+    except (OSError, ValueError):
+        return []
+    names: list[str] = []
+    for text in texts:
+        fields = dict(re.findall(r"^([^:\n]+):[ \t]*(.*?)[ \t]*$", text, re.MULTILINE))
+        minor = fields.get("Device Minor", "")
+        # A container lists all the GPUs of its host, but has the device files of its own.
+        if not present or not minor.isdecimal() or int(minor) in present:
+            names.append(fields.get("Model") or "NVIDIA GPU")
+    return names or ["NVIDIA GPU"] * len(present)
 
 
 def resolve_device(config: EmbedderConfig) -> tuple[str, str]:
@@ -73,3 +124,13 @@ def resolve_precision(config: EmbedderConfig) -> tuple[Precision, str]:
     if instructions is not None:
         return "bfloat16", f"the processor has {instructions}"
     return "float32", "the processor has neither AVX512-BF16 nor AMX-BF16"
+
+
+def resolve_workers(config: EmbedderConfig) -> tuple[int, str]:
+    """How many processes embed side by side, and why."""
+    if config.workers is not None:
+        return config.workers, "as configured"
+    device, _ = resolve_device(config)
+    if device == "cuda":
+        return max(1, len(visible_gpus())), "one per visible GPU"
+    return 1, f"one on {device}"

@@ -98,6 +98,30 @@ class HuggingFaceTokenizer:
             for encoding in self._library.encode_batch_fast(part, add_special_tokens=True)
         ]
 
+    def content_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The same, without special tokens: as many ids as `count` counts."""
+        return [
+            encoding.ids
+            for part in _parts(texts)
+            for encoding in self._library.encode_batch_fast(part, add_special_tokens=False)
+        ]
+
+    @cached_property
+    def unknown_id(self) -> int | None:
+        """The id that stands for what the vocabulary does not hold; None where nothing is left."""
+        model = self._library.model
+        if hasattr(model, "unk_token"):
+            token: str | None = model.unk_token
+            return None if token is None else self._library.token_to_id(token)
+        # The library does not tell that of a unigram model.
+        unknown: int | None = json.loads(self._path.read_text(encoding="utf-8"))["model"]["unk_id"]
+        return unknown
+
+    @cached_property
+    def vocabulary_size(self) -> int:
+        """One more than the largest id it gives."""
+        return max(self._library.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
     def cut_model_inputs(self, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
         """The same, with the content of each text cut after `max_tokens` tokens."""
         encodings = [self._library.encode(_encodable(t), add_special_tokens=False) for t in texts]

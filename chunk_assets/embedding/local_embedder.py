@@ -2,52 +2,24 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from chunk_assets.embedding.batching import by_length, next_batch
-from chunk_assets.embedding.config import EmbedderConfig, Precision
+from chunk_assets.embedding.batch_runner import BatchRunner
+from chunk_assets.embedding.config import EmbedderConfig
+from chunk_assets.embedding.cores import lease_cores
 from chunk_assets.embedding.embedder import Vectors
+from chunk_assets.embedding.engine import Engine
 from chunk_assets.embedding.fingerprint import embedder_fingerprint, model_identity
+from chunk_assets.embedding.hardware import resolve_workers
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file
 from chunk_assets.embedding.model_files import ModelFiles
 from chunk_assets.embedding.unit_vectors import check_shape, defect, normalize
+from chunk_assets.embedding.usage import Usage
 from chunk_assets.errors import EmbeddingError
 from chunk_assets.lineage.identity import Fingerprint
 
-
-class Engine(Protocol):
-    """What runs a model. Constructing one is cheap; the model loads with the first batch."""
-
-    @property
-    def family(self) -> str:
-        """What stands in the fingerprint: two engines of a family give the same vectors."""
-
-    @property
-    def precision(self) -> Precision:
-        """What it computes in."""
-
-    @property
-    def batch_tokens(self) -> int:
-        """How many tokens of a batch run best."""
-
-    def forward(
-        self, token_ids: npt.NDArray[np.int64], prompt_tokens: int
-    ) -> npt.NDArray[np.float32]:
-        """Pooled vectors of inputs of equal length, not yet normalized: shape (rows, dimension).
-
-        A row never depends on the others, bit for bit.
-
-        Args:
-            token_ids: inputs with special tokens: shape (rows, tokens).
-            prompt_tokens: how many tokens of each input end with its prompt, for a model that
-                pools without them; 0 without a prompt.
-        """
-
-    def is_out_of_memory(self, error: Exception) -> bool:
-        """Whether a smaller batch could have succeeded."""
+_DEVICE_BLOCK_TOKENS = 1_048_576
 
 
 class LocalEmbedder:
@@ -58,13 +30,12 @@ class LocalEmbedder:
         name: str,
         config: EmbedderConfig,
         files: ModelFiles,
-        engine: Engine,
+        *engines: Engine,
     ) -> None:
         self._name = name
         self._config = config
         self._files = files
-        self._engine = engine
-        self._batch_tokens = config.batch_tokens or engine.batch_tokens
+        self._runner = BatchRunner(name, engines, config.batch_tokens)
         self._tokenizer = HuggingFaceTokenizer(
             tokenizer_file(files.transformer.folder), files.source, lowercase=files.lowercase
         )
@@ -92,8 +63,7 @@ class LocalEmbedder:
                 "passage_prompt": self._passage_prompt,
                 "query_prompt": self._query_prompt,
                 "max_tokens": self._input_limit,
-                "engine": self._engine.family,
-                "precision": self._engine.precision,
+                "precision": self._config.precision,
             },
         )
 
@@ -130,7 +100,10 @@ class LocalEmbedder:
                     f"of {len(token_ids)} tokens, but the model takes {self._input_limit}: split "
                     f"it, or leave it to `overflow: pool`. It begins {texts[position][:60]!r}."
                 )
-        return self._embed(inputs, self._passage_prompt, texts)
+        if not self._runner.engine.uses_cores:
+            return self._embed(inputs, self._passage_prompt, texts, 1)
+        with lease_cores(self._config.threads) as threads:
+            return self._embed(inputs, self._passage_prompt, texts, threads)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of queries (with the query prompt; cut where the model ends)."""
@@ -139,54 +112,46 @@ class LocalEmbedder:
         inputs = self._tokenizer.cut_model_inputs(
             [self._query_prompt + text for text in texts], most
         )
-        return self._embed(inputs, self._query_prompt, texts)
+        # A query is short and somebody waits for it: it waits for no core.
+        return self._embed(inputs, self._query_prompt, texts, 1)
 
-    def _embed(self, inputs: Sequence[Sequence[int]], prompt: str, texts: Sequence[str]) -> Vectors:
-        prompt_tokens = self._prompt_tokens(prompt)
-        lengths = [len(token_ids) for token_ids in inputs]
-        order = by_length(lengths)
+    @property
+    def block_tokens(self) -> int | None:
+        """How many tokens a call is best given; None: the usual number.
+
+        Devices are done with a million in a second or less, and only among many texts are there
+        enough of like length to fill their batches.
+        """
+        if self._runner.engine.uses_cores:
+            return None
+        workers, _ = resolve_workers(self._config)
+        return workers * _DEVICE_BLOCK_TOKENS
+
+    @property
+    def computed_by(self) -> str:
+        """What runs the model, and what it computes in."""
+        return f"{self._runner.engine.name} {self._runner.engine.precision}"
+
+    @property
+    def usage(self) -> Usage:
+        """What was computed since this was built."""
+        return self._runner.usage
+
+    def _embed(
+        self, inputs: Sequence[Sequence[int]], prompt: str, texts: Sequence[str], threads: int
+    ) -> Vectors:
         vectors = np.empty((len(inputs), self.dimension), dtype=np.float32)
-        done = 0
-        while done < len(order):
-            batch = next_batch(order, lengths, done, self._batch_tokens)
-            token_ids = np.array([inputs[position] for position in batch], dtype=np.int64)
-            rows = self._forward(token_ids, prompt_tokens)
-            if rows is None:
-                continue  # with half the budget
-            check_shape(rows, len(batch), self.dimension)
-            vectors[list(batch)] = normalize(rows)
-            done += len(batch)
+        for positions, rows in self._runner.run(inputs, self._prompt_tokens(prompt), threads):
+            check_shape(rows, len(positions), self.dimension)
+            vectors[positions] = normalize(rows)
         for position, vector in enumerate(vectors):
             wrong = defect(vector)
             if wrong is not None:
                 raise EmbeddingError(
-                    f"embedder {self._name!r} ({self._engine.precision}): text {position + 1} of "
+                    f"embedder {self._name!r} ({self.computed_by}): text {position + 1} of "
                     f"{len(texts)}: {wrong}. It begins {texts[position][:60]!r}."
                 )
         return vectors
-
-    def _forward(
-        self, token_ids: npt.NDArray[np.int64], prompt_tokens: int
-    ) -> npt.NDArray[np.float32] | None:
-        """None if memory was short; the budget is halved then, for good."""
-        rows, length = token_ids.shape
-        try:
-            return self._engine.forward(token_ids, prompt_tokens)
-        except EmbeddingError:
-            raise
-        except Exception as error:
-            if not self._engine.is_out_of_memory(error):
-                raise EmbeddingError(
-                    f"embedder {self._name!r}: the model failed on a batch of {rows} inputs of "
-                    f"{length} tokens: {error}"
-                ) from error
-            if rows == 1:
-                raise EmbeddingError(
-                    f"embedder {self._name!r}: memory is too short for a single input of {length} "
-                    "tokens: lower max_tokens, or run it on a device with more memory"
-                ) from error
-            self._batch_tokens = rows * length // 2
-            return None
 
     def _room(self, prompt: str, field: str) -> int:
         [taken] = self._tokenizer.count([prompt])

@@ -123,6 +123,32 @@ def locate_model(model: str, revision: str | None = None) -> Path:
     return _hub_folder(model, revision)
 
 
+def folder_at_hand(model: str, revision: str | None = None) -> Path | None:
+    """The folder that holds a model, if it is on this machine; nothing is downloaded.
+
+    Args:
+        model: `package:NAME`, a folder, or a name on the Hugging Face hub.
+        revision: branch, tag or commit on the hub.
+    """
+    if model.startswith(PACKAGE_PREFIX) or Path(model).expanduser().is_dir():
+        try:
+            return locate_model(model)
+        except EmbeddingError:
+            return None  # whoever loads it is told
+    if model.startswith((".", "/", "~")):
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    for name in ("modules.json", "config.json"):
+        try:
+            found = try_to_load_from_cache(model, name, revision=revision)
+        except ValueError:
+            return None  # no name of a hub model
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
+
+
 def read_model_files(source: str, folder: Path) -> ModelFiles:
     """Read the small files of a model.
 

@@ -10,6 +10,7 @@ from chunk_assets.embedding.config import OverflowMode
 from chunk_assets.embedding.embedder import Embedder, Vectors
 from chunk_assets.embedding.overflow import Fitted, fit, pool
 from chunk_assets.embedding.unit_vectors import check_shape, defect
+from chunk_assets.embedding.usage import Usage, usage_of
 from chunk_assets.errors import ChunkAssetsError, EmbeddingError
 from chunk_assets.lineage.identity import VectorKey
 
@@ -63,6 +64,8 @@ class EmbedReport:
     """Content tokens that went into vectors."""
     pooled: int
     truncated: int
+    usage: Usage
+    """What the embedder computed for it; windows, prompts and special tokens included."""
     failed: tuple[FailedText, ...]
 
 
@@ -87,7 +90,7 @@ def embed_missing(
     overflow: OverflowMode,
     store: Callable[[Block], None],
     on_progress: Callable[[Progress], None] | None = None,
-    block_tokens: int = DEFAULT_BLOCK_TOKENS,
+    block_tokens: int | None = None,
 ) -> EmbedReport:
     """Embed texts, shortest first, and store them in blocks as they are done.
 
@@ -101,12 +104,14 @@ def embed_missing(
         overflow: what happens to texts that exceed its `max_tokens`.
         store: called once per block, never with an empty one.
         on_progress: called before the first block and after each.
-        block_tokens: how many content tokens a block has at most (at least one text).
+        block_tokens: how many content tokens a block has at most (at least one text); default:
+            what suits the embedder (`block_tokens`, which it may leave out), else 65,536.
 
     Raises:
         EmbeddingError: if the embedder fails on an ordinary sentence too, so that it is not the
             text's fault. Blocks stored before that are kept.
     """
+    before = usage_of(embedder)
     texts: dict[VectorKey, str] = {}
     for key, text in items:
         texts.setdefault(key, text)
@@ -122,7 +127,8 @@ def embed_missing(
             on_progress(Progress(done_texts, len(texts), done_tokens, total))
 
     tell()
-    for block in _blocks(units, block_tokens):
+    most = block_tokens or getattr(embedder, "block_tokens", None) or DEFAULT_BLOCK_TOKENS
+    for block in _blocks(units, most):
         outcomes = list(_embed(block, embedder))
         made = [(o.unit, o.vector) for o in outcomes if o.vector is not None]
         if made:
@@ -139,6 +145,7 @@ def embed_missing(
         tokens_embedded=sum(unit.fitted.tokens_embedded for unit in embedded),
         pooled=flags.count("pooled"),
         truncated=flags.count("truncated"),
+        usage=usage_of(embedder) - before,
         failed=tuple(failures),
     )
 

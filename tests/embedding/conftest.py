@@ -24,11 +24,11 @@ def wordpiece(model_folder: Path) -> HuggingFaceTokenizer:
 # One thread: several wait for each other on a busy machine, and small inputs gain nothing.
 @pytest.fixture(scope="session")
 def bfloat16() -> Embedder:
-    config = EmbedderConfig(precision="bfloat16", device="cpu", threads=1)
+    config = EmbedderConfig(backend="torch", precision="bfloat16", device="cpu", threads=1)
     return build_embedder("bfloat16", config)
 
 
 @pytest.fixture(scope="session")
 def float32() -> Embedder:
-    config = EmbedderConfig(precision="float32", device="cpu", threads=1)
+    config = EmbedderConfig(backend="torch", precision="float32", device="cpu", threads=1)
     return build_embedder("float32", config)

@@ -51,6 +51,7 @@ def test_a_setting_that_decides_vectors_changes_it(tiny: Path, settings: dict[st
         {"batch_tokens": 77},
         {"threads": 1},
         {"backend": "torch"},
+        {"backend": "openvino"},
         {"price_per_million_tokens": 0.02},
         {"description": "small"},
         {"max_tokens": 48},  # what the model says anyway

@@ -8,14 +8,23 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tiny_models import write_model
 
 from chunk_assets.embedding.config import EmbedderConfig, Precision
+from chunk_assets.embedding.cores import lease_cores
+from chunk_assets.embedding.engine import Batch
 from chunk_assets.embedding.local_embedder import LocalEmbedder
 from chunk_assets.embedding.model_files import read_model_files
+from chunk_assets.embedding.usage import Usage
 from chunk_assets.errors import EmbeddingError
 
 TEXTS = ["one two three", "one", "four five six", "seven eight", "two"]
+
+
+# Whole numbers: their sums are the same in any order.
+_TABLE = np.random.default_rng(0).integers(-99, 99, size=(30_522, 32))
 
 
 @dataclass
@@ -26,22 +35,28 @@ class TokenSums:
     poison: int | None = None
     batches: list[tuple[int, int]] = field(default_factory=list)
     prompt_tokens: list[int] = field(default_factory=list)
-    family: str = "sums"
+    at_once: int = 1
+    fewest_tokens: int = 0
+    most_padding: float = 0.0
     precision: Precision = "float32"
+    uses_cores: bool = True
     batch_tokens: int = 1000
+    threads: list[int] = field(default_factory=list)
 
-    def forward(
-        self, token_ids: npt.NDArray[np.int64], prompt_tokens: int
-    ) -> npt.NDArray[np.float32]:
-        if token_ids.size > self.memory_tokens:
+    def start(self, threads: int) -> int:
+        self.threads.append(threads)
+        return self.at_once
+
+    def forward(self, batch: Batch) -> npt.NDArray[np.float32]:
+        if batch.token_ids.size > self.memory_tokens:
             raise MemoryError
-        if self.poison is not None and (token_ids == self.poison).any():
+        if self.poison is not None and (batch.token_ids == self.poison).any():
             raise RuntimeError("the kernel gave up")
-        rows, length = token_ids.shape
+        rows, length = batch.token_ids.shape
         self.batches.append((rows, length))
-        self.prompt_tokens.append(prompt_tokens)
-        table = np.random.default_rng(0).normal(size=(30_522, 32))
-        return np.asarray(table[token_ids].sum(axis=1), dtype=np.float32)
+        self.prompt_tokens.append(batch.prompt_tokens)
+        sums = (_TABLE[batch.token_ids] * batch.mask[:, :, np.newaxis]).sum(axis=1)
+        return np.asarray(sums, dtype=np.float32)
 
     def is_out_of_memory(self, error: Exception) -> bool:
         return isinstance(error, MemoryError)
@@ -87,6 +102,69 @@ def test_short_memory_halves_the_batches_for_good(folder: Path) -> None:
     engine.batches.clear()
     embedder.embed_passages(texts)
     assert engine.batches == [(2, 4)] * 8
+
+
+@given(
+    texts=st.lists(st.sampled_from([*TEXTS, "", "a " * 20]), max_size=30),
+    at_once=st.integers(1, 3),
+    most_padding=st.sampled_from([0.0, 0.2, 1.0]),
+    fewest_tokens=st.sampled_from([0, 7, 64]),
+    memory_tokens=st.integers(128, 300),
+    batch_tokens=st.integers(1, 300),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_way_of_batching_changes_a_vector_or_their_order(
+    folder: Path,
+    texts: list[str],
+    at_once: int,
+    most_padding: float,
+    fewest_tokens: int,
+    memory_tokens: int,
+    batch_tokens: int,
+) -> None:
+    texts = [text or "x" for text in texts]
+    engine = TokenSums(
+        memory_tokens, at_once=at_once, fewest_tokens=fewest_tokens, most_padding=most_padding
+    )
+    embedder = build(folder, engine, batch_tokens=batch_tokens)
+    plain = build(folder, TokenSums())
+
+    assert np.array_equal(embedder.embed_passages(texts), plain.embed_passages(texts))
+    assert embedder.usage.tokens == plain.usage.tokens
+    computed = sum(rows * length for rows, length in engine.batches)
+    assert computed == embedder.usage.tokens + embedder.usage.padding_tokens
+
+
+def test_inputs_of_like_length_go_together_where_padding_is_allowed(folder: Path) -> None:
+    engine = TokenSums(most_padding=0.18)
+    embedder = build(folder, engine)
+    embedder.embed_passages(TEXTS)
+
+    assert engine.batches == [(3, 4), (2, 5)]
+    assert embedder.usage == Usage(tokens=20, padding_tokens=2)
+    assert embedder.usage.padding_share == pytest.approx(2 / 22)
+
+
+def test_a_batch_too_small_for_the_engine_is_filled_with_its_own_rows(folder: Path) -> None:
+    engine = TokenSums(fewest_tokens=10)
+    embedder = build(folder, engine)
+    assert embedder.embed_passages(["one"]).shape == (1, 32)
+    assert engine.batches == [(4, 3)]
+    assert embedder.usage == Usage(tokens=3, padding_tokens=9)
+
+
+def test_a_query_waits_for_no_core_and_uses_one(folder: Path) -> None:
+    engine = TokenSums()
+    embedder = build(folder, engine)
+    with lease_cores():  # all of them
+        embedder.embed_queries(["one"])
+    assert engine.threads == [1]
+
+
+def test_passages_use_no_more_threads_than_configured(folder: Path) -> None:
+    engine = TokenSums()
+    build(folder, engine, threads=1).embed_passages(["one"])
+    assert engine.threads == [1]
 
 
 def test_memory_too_short_for_one_input_is_an_error(folder: Path) -> None:
@@ -158,10 +236,8 @@ def test_the_engine_learns_where_the_text_begins(folder: Path) -> None:
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN or infinity"), (0.0, "is zero")])
 def test_what_is_no_unit_vector_never_leaves(folder: Path, value: float, message: str) -> None:
     class Broken(TokenSums):
-        def forward(
-            self, token_ids: npt.NDArray[np.int64], prompt_tokens: int
-        ) -> npt.NDArray[np.float32]:
-            return np.full((len(token_ids), 32), value, dtype=np.float32)
+        def forward(self, batch: Batch) -> npt.NDArray[np.float32]:
+            return np.full((len(batch.lengths), 32), value, dtype=np.float32)
 
     with pytest.raises(EmbeddingError, match=rf"'tiny' \(float32\): text 1 of 1: .*{message}"):
         build(folder, Broken()).embed_passages(["a"])
@@ -169,10 +245,8 @@ def test_what_is_no_unit_vector_never_leaves(folder: Path, value: float, message
 
 def test_a_wrong_dimension_never_leaves(folder: Path) -> None:
     class Narrow(TokenSums):
-        def forward(
-            self, token_ids: npt.NDArray[np.int64], prompt_tokens: int
-        ) -> npt.NDArray[np.float32]:
-            return super().forward(token_ids, prompt_tokens)[:, :31]
+        def forward(self, batch: Batch) -> npt.NDArray[np.float32]:
+            return super().forward(batch)[:, :31]
 
     with pytest.raises(EmbeddingError, match=r"shape \(1, 31\), expected \(1, 32\)"):
         build(folder, Narrow()).embed_passages(["a"])

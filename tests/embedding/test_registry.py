@@ -7,6 +7,7 @@ import types
 import pytest
 from counting_embedder import CountingEmbedder
 
+from chunk_assets.embedding import registry
 from chunk_assets.embedding.config import EmbedderConfig
 from chunk_assets.embedding.registry import build_embedder, describe
 from chunk_assets.errors import ConfigurationError, EmbeddingError
@@ -90,10 +91,22 @@ def test_a_model_that_is_not_there_is_an_error_when_built() -> None:
 def test_the_choice_says_what_runs_and_why() -> None:
     choice = describe(EmbedderConfig(device="cpu", precision="float32", threads=1))
 
-    assert (choice.backend, choice.device, choice.precision) == ("torch", "cpu", "float32")
-    assert str(choice).startswith("torch · cpu · float32 (torch: ")
+    assert (choice.backend, choice.device, choice.precision) == ("openvino", "cpu", "float32")
+    assert str(choice).startswith("openvino · cpu · float32 (openvino: the fastest")
     assert "float32: as configured" in str(choice)
     assert "threads: at most 1 of" in str(choice)
+
+
+@pytest.mark.parametrize("settings", [{"device": "cuda"}, {"precision": "float16"}], ids=str)
+def test_what_openvino_does_not_offer_is_run_by_torch(settings: dict[str, str]) -> None:
+    assert describe(EmbedderConfig.model_validate(settings)).backend == "torch"
+
+
+def test_without_openvino_torch_runs_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    choice = describe(EmbedderConfig(device="cpu"))
+    assert choice.backend == "torch"
+    assert "openvino, which is faster on processors, is not installed" in str(choice)
 
 
 def test_the_choice_of_a_custom_backend_names_its_factory() -> None:

@@ -1,33 +1,22 @@
 """The reference backend, with real models."""
 
 import random
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from tiny_models import BERT, write_model
+from embedding_models import LAYOUTS, cosines, reference, sentences, tiny_model
 
 from chunk_assets.embedding.config import EmbedderConfig
-from chunk_assets.embedding.embedder import Embedder, Vectors
+from chunk_assets.embedding.embedder import Embedder
 from chunk_assets.embedding.registry import build_embedder
+from chunk_assets.embedding.usage import computed_by
 from chunk_assets.errors import EmbeddingError
 
 pytestmark = pytest.mark.slow
 
-WORDS = [
-    *["the", "pump", "hums", "in", "a", "yard", "while", "valve", "nine", "leaks;", "operators"],
-    *["write", "unbelievably", "quick", "reports,", "[SEP]", "nobody", "reads", "them."],
-    *["Größe", "猫", "🚀", "résumé"],
-]
-
-
-def sentences(lengths: Sequence[int], seed: int = 0) -> list[str]:
-    source = random.Random(seed)
-    return [" ".join(source.choices(WORDS, k=length)) for length in lengths]
+TORCH = EmbedderConfig(backend="torch", device="cpu", threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +29,6 @@ def corpus() -> list[str]:
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     found: Embedder = request.getfixturevalue(request.param)
     return found
-
-
-def reference(folder: Path, **settings: Any) -> Any:  # noqa: ANN401 - no type information
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(folder), device="cpu", local_files_only=True, **settings)
-
-
-def cosines(one: Vectors, other: Vectors) -> npt.NDArray[np.float64]:
-    return np.asarray(np.sum(one.astype(np.float64) * other, axis=1))
 
 
 def test_a_text_alone_has_the_very_vector_it_has_in_any_batch(
@@ -67,22 +46,21 @@ def test_the_order_of_the_texts_changes_no_bit(embedder: Embedder, corpus: list[
 
 
 def test_another_budget_changes_no_bit(corpus: list[str], float32: Embedder) -> None:
-    config = EmbedderConfig(precision="float32", device="cpu", threads=1, batch_tokens=90)
+    config = EmbedderConfig(
+        backend="torch", precision="float32", device="cpu", threads=1, batch_tokens=90
+    )
     small = build_embedder("small", config)
     assert np.array_equal(small.embed_passages(corpus), float32.embed_passages(corpus))
 
 
 def test_another_number_of_threads_changes_no_bit(embedder: Embedder, corpus: list[str]) -> None:
-    import torch
-
+    precision = computed_by(embedder).removeprefix("torch ")
+    config = {"backend": "torch", "precision": precision, "device": "cpu", "threads": 2}
+    two = build_embedder("two", EmbedderConfig.model_validate(config))
     vectors = embedder.embed_passages(corpus)
-    torch.set_num_threads(2)
-    try:
-        assert np.array_equal(embedder.embed_passages(corpus), vectors)
-        alone = np.vstack([embedder.embed_passages([text]) for text in corpus[:10]])
-        assert np.array_equal(alone, vectors[:10])
-    finally:
-        torch.set_num_threads(1)
+    assert np.array_equal(two.embed_passages(corpus), vectors)
+    alone = np.vstack([two.embed_passages([text]) for text in corpus[:10]])
+    assert np.array_equal(alone, vectors[:10])
 
 
 def test_vectors_are_finite_float32_of_length_one(embedder: Embedder, corpus: list[str]) -> None:
@@ -117,84 +95,24 @@ def test_similar_texts_are_near(bfloat16: Embedder) -> None:
 
 
 def test_a_model_at_its_positions_limit_embeds_a_full_text(float32: Embedder) -> None:
-    config = EmbedderConfig(precision="float32", device="cpu", threads=1, max_tokens=512)
+    config = EmbedderConfig(
+        backend="torch", precision="float32", device="cpu", threads=1, max_tokens=512
+    )
     longest = build_embedder("longest", config)
     assert longest.max_tokens == 510
     assert longest.embed_passages(["word " * 510]).shape == (1, 384)
 
 
-def tiny_model(folder: Path, model_folder: Path, **layout: Any) -> Path:  # noqa: ANN401
-    """A model with random weights in the given layout."""
-    import torch
-    from safetensors.torch import save_file
-    from transformers import BertConfig, BertModel
-
-    write_model(folder, config={**BERT, "hidden_dropout_prob": 0.0}, **layout)
-    torch.manual_seed(0)
-    config = BertConfig(**{key: value for key, value in BERT.items() if key != "model_type"})
-    BertModel(config).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
-        shutil.copy(model_folder / name, folder)
-    dense = folder / "2_Dense"
-    if dense.is_dir():
-        weights = {"linear.weight": torch.randn(12, 32), "linear.bias": torch.randn(12)}
-        save_file(weights, dense / "model.safetensors")
-    return folder
-
-
-MEAN_WITHOUT_PROMPT = {"pooling_mode": "mean", "embedding_dimension": 32, "include_prompt": False}
-DENSE = {
-    "in_features": 32,
-    "out_features": 12,
-    "bias": True,
-    "activation_function": "torch.nn.modules.activation.Tanh",
-}
-
-
-@pytest.mark.parametrize(
-    ("layout", "dimension"),
-    [
-        (
-            {
-                "steps": [
-                    ("Pooling", "1_Pooling", {"pooling_mode": "cls", "embedding_dimension": 32})
-                ]
-            },
-            32,
-        ),
-        (
-            {
-                "steps": [
-                    ("Pooling", "1_Pooling", MEAN_WITHOUT_PROMPT),
-                    ("Dense", "2_Dense", DENSE),
-                    ("Normalize", "3_Normalize", {}),
-                ],
-                "prompts": {"document": "represent the text: ", "query": "find: "},
-            },
-            12,
-        ),
-        (
-            {
-                "steps": [
-                    (
-                        "Pooling",
-                        "1_Pooling",
-                        {"pooling_mode": ["mean", "max"], "embedding_dimension": 32},
-                    )
-                ],
-                "do_lower_case": True,
-            },
-            64,
-        ),
-    ],
-    ids=["first token", "prompt left out, dense layer", "two poolings, lower case"],
-)
+@pytest.mark.parametrize(("layout", "dimension"), LAYOUTS.values(), ids=LAYOUTS)
 def test_other_layouts_give_what_sentence_transformers_encodes(
     tmp_path: Path, model_folder: Path, layout: dict[str, Any], dimension: int
 ) -> None:
     folder = tiny_model(tmp_path, model_folder, **layout)
     ours = build_embedder(
-        "tiny", EmbedderConfig(model=str(folder), precision="float32", device="cpu", threads=1)
+        "tiny",
+        EmbedderConfig(
+            backend="torch", model=str(folder), precision="float32", device="cpu", threads=1
+        ),
     )
     texts = [text.replace("[SEP]", "SEP") for text in sentences([1, 5, 9, 20])]
     theirs = reference(folder)
@@ -210,7 +128,9 @@ def test_other_layouts_give_what_sentence_transformers_encodes(
 def test_a_damaged_model_is_named_with_what_to_do(tmp_path: Path, model_folder: Path) -> None:
     folder = tiny_model(tmp_path, model_folder)
     (folder / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
-    embedder = build_embedder("x", EmbedderConfig(model=str(folder), device="cpu", threads=1))
+    embedder = build_embedder(
+        "x", EmbedderConfig(backend="torch", model=str(folder), device="cpu", threads=1)
+    )
 
     with pytest.raises(EmbeddingError, match=r"cannot be loaded from .*Fetch it again"):
         embedder.embed_passages(["a"])
