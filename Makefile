@@ -76,6 +76,26 @@ format: $(BIN)/.installed-dev ## Format the code
 bench-chroma: $(BIN)/.installed-dev ## Chroma's chunking benchmark beside the published table
 	@$(BIN)/python -m benchmarks.chroma
 
+.PHONY: bench-embed-gpu
+bench-embed-gpu: $(BIN)/.installed-dev ## Embedding on this machine's GPU beside sentence-transformers
+	@$(BIN)/python -m benchmarks.embed_gpu
+
+# fastembed has its own environment: it wants another huggingface_hub than transformers 5.
+FASTEMBED := .chunk_assets/bench/fastembed
+$(FASTEMBED)/.installed:
+	@$(PYTHON) -m venv $(FASTEMBED)
+	@$(FASTEMBED)/bin/python -m pip install --disable-pip-version-check --quiet fastembed==0.9.1
+	@touch $@
+
+.PHONY: bench-embed
+bench-embed: $(BIN)/.installed-dev $(FASTEMBED)/.installed ## Embedding beside other libraries
+	@$(PIP) --editable '.[bench]'
+	@$(BIN)/python -m benchmarks.embed
+
+.PHONY: bench-import
+bench-import: $(BIN)/.installed-dev ## How long a new process takes to start, and to its first vector
+	@$(BIN)/python -m benchmarks.import_time
+
 .PHONY: clean
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) .chunk_assets build *.egg-info

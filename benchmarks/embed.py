@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
-from benchmarks.embed_contenders import CONTENDERS, DEFAULT, FASTEMBED, OURS
+from benchmarks.embed_contenders import CONTENDERS, DEFAULT, FASTEMBED, OURS, WANT_ONNX
 from benchmarks.embed_gemm import gemm_flops_per_second
 from benchmarks.embed_onnx import export_onnx
 from benchmarks.embed_process import Contender, ContenderError, Timing
@@ -64,7 +64,8 @@ def main(
     chunks = sample_chunks(data, texts)
     model = locate_model(DEFAULT_MODEL)
     onnx = WORK / "minilm-onnx"
-    export_onnx(model, onnx)
+    if set(names) & set(WANT_ONNX):
+        export_onnx(model, onnx)
     tokenizer = HuggingFaceTokenizer(tokenizer_file(model), DEFAULT_MODEL)
     lengths = list(map(len, tokenizer.model_inputs(chunks)))
     skipped: dict[str, str] = {}

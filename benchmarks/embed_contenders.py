@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_FASTEMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 
@@ -57,12 +59,21 @@ def _fastembed(batch_size: int | None = None) -> Callable[[str, str], Embed]:
     def load(_: str, onnx: str) -> Embed:
         import fastembed
 
-        name = "sentence-transformers/all-MiniLM-L6-v2"
-        encoder: Any = fastembed.TextEmbedding(name, specific_model_path=onnx)
+        encoder: Any = fastembed.TextEmbedding(_FASTEMBED_MODEL, specific_model_path=onnx)
         settings = {} if batch_size is None else {"batch_size": batch_size}
         return lambda texts: np.stack(list(encoder.embed(list(texts), **settings)))
 
     return load
+
+
+def _chunkshop(_: str, __: str) -> Embed:
+    """Its provider around fastembed, where it is installed beside it and finds the model."""
+    from chunkshop.config import FastembedEmbedder
+    from chunkshop.embedders.fastembed_provider import FastembedProvider
+
+    settings = FastembedEmbedder(model_name=_FASTEMBED_MODEL, dim=384)
+    provider: Any = FastembedProvider(settings)
+    return lambda texts: np.asarray(provider.embed(list(texts)), dtype=np.float32)
 
 
 def _onnxruntime(model: str, onnx: str) -> Embed:
@@ -117,8 +128,11 @@ CONTENDERS: dict[str, Callable[[str, str], Embed]] = {
     "sentence-transformers, bfloat16, batch 8": _sentence_transformers(8, "bfloat16"),
     "fastembed, default": _fastembed(),
     "fastembed, batch 8": _fastembed(8),
+    "chunkshop": _chunkshop,
     "onnxruntime, equal lengths": _onnxruntime,
 }
 """The first is what `backend: auto` picks."""
-FASTEMBED = ("fastembed, default", "fastembed, batch 8")
+FASTEMBED = ("fastembed, default", "fastembed, batch 8", "chunkshop")
 """These need fastembed, which cannot share an environment with transformers 5."""
+WANT_ONNX = (*FASTEMBED, "onnxruntime, equal lengths")
+"""These read the model as ONNX."""

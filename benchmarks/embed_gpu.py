@@ -110,6 +110,8 @@ def main(
         workers=len(visible_gpus()) if workers is None and is_cuda else workers or 1,
         reference_texts=64 if tiny else 2000,
     )
+    if is_cuda:
+        torch.cuda.set_device(chosen)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     tell("making texts")
     tokenizer = HuggingFaceTokenizer(tokenizer_file(source), "minilm")

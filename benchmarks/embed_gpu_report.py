@@ -66,6 +66,7 @@ def _model(result: ModelResult, gemm_flops: float, bandwidth: float) -> list[str
             ],
             [_row(way, result.ways, gemm_flops, bandwidth) for way in result.ways],
         ),
+        *[f"Not run: {name}: {reason}" for name, reason in result.skipped.items()],
         "Where the device's time goes in one pass over a full batch:",
         _table(
             ["kernel", "share"],

@@ -22,6 +22,7 @@ from chunk_assets.embedding.model_files import ModelFiles, read_model_files
 from chunk_assets.embedding.token_budget import TYPICAL_LENGTH
 from chunk_assets.embedding.torch_backend import TorchEngine, build_torch_embedder
 from chunk_assets.embedding.unit_vectors import normalize
+from chunk_assets.errors import EmbeddingError
 
 OURS = "ours, tokens made before"
 FROM_TEXT = "ours, from text"
@@ -101,6 +102,8 @@ class ModelResult:
     reference_least_cosine: float
     """Of our own float32 to sentence-transformers' float32."""
     ways: Sequence[WayResult]
+    skipped: Mapping[str, str]
+    """Why a way could not be run."""
     kernels: Mapping[str, float]
     """Share of the device's time by kernel, in one pass over a batch."""
 
@@ -127,10 +130,17 @@ def run_model(
         (lengths * [shape.flops_per_token(length) for length in lengths]).sum() / lengths.sum()
     )
     ways: list[Way] = []
+    skipped: dict[str, str] = {}
     for way in _ways(files, texts, inputs, settings):
         tell(f"{name}: warming up: {way.name}")
-        way.run()
-        ways.append(way)
+        try:
+            way.run()
+        except EmbeddingError as error:
+            if way.name != COMPILED:
+                raise
+            skipped[way.name] = str(error)
+        else:
+            ways.append(way)
     _rounds(name, ways, int(lengths.sum()), len(texts), settings, tell)
     engine = _engine(ways)
     tell(f"{name}: comparing with float32")
@@ -155,6 +165,7 @@ def run_model(
         else {},
         float(_cosines(reference, theirs).min()),
         results,
+        skipped,
         _kernels(engine, settings.device),
     )
 
@@ -183,20 +194,24 @@ def _ways(
         runner = BatchRunner(name, [engine])
         return Way(name, lambda: _all(runner, inputs, files.dimension), engine, runner)
 
-    yield prepared(OURS)
+    ours = prepared(OURS)
+    yield ours
+    assert ours.engine is not None  # noqa: S101 - for the type checker
+    # It has run by now: all others get the budget that it found.
+    tokens = ours.engine.batch_tokens
+    config = config.model_copy(update={"batch_tokens": tokens})
     embedder = build_torch_embedder("ours", config)
     yield Way(FROM_TEXT, lambda: embedder.embed_passages(texts))
     if settings.workers > 1:
-        several = build_torch_embedder(
-            "several", config.model_copy(update={"workers": settings.workers})
-        )
+        everywhere = {"device": settings.device.partition(":")[0], "workers": settings.workers}
+        several = build_torch_embedder("several", config.model_copy(update=everywhere))
         yield Way(WORKERS.format(settings.workers), lambda: several.embed_passages(texts))
     if settings.device.startswith("cuda"):
-        yield prepared(EQUAL_LENGTHS, most_padding=0.0)
+        yield prepared(EQUAL_LENGTHS, most_padding=0.0, batch_tokens=tokens)
     else:
-        yield prepared(PADDED, most_padding=0.1)
+        yield prepared(PADDED, most_padding=0.1, batch_tokens=tokens)
     if settings.compiled:
-        yield prepared(COMPILED, compiled=True)
+        yield prepared(COMPILED, compiled=True, batch_tokens=tokens)
     theirs = _sentence_transformer(files, settings.device, settings.precision)
     yield Way(DEFAULT, lambda: _encode(theirs, texts, 32))
     yield Way(LARGE, lambda: _encode(theirs, texts, 256))

@@ -123,19 +123,22 @@ def report(
             "## Where the time goes",
             f"One thread of `{OURS}` on a part of the texts, seconds.",
             _profile_table(seconds),
-            "## Tokens embedded in a bakeoff",
-            "Five strategies on one corpus. An embedder without a memory is given every chunk; a "
-            "pipeline that compares files, the chunks of the files that changed.",
-            _table(
-                ["step", OURS, "of changed files", "of all chunks"],
-                [
-                    [each.name, *map("{:,}".format, _counts(each))]
-                    for each in [*steps, _sum_of(steps)]
-                ],
-            ),
+            *(_bakeoff(steps) if steps else ()),
             _table(["", ""], [[name, str(value)] for name, value in facts.items()]),
         ]
     )
+
+
+def _bakeoff(steps: Sequence[Step]) -> list[str]:
+    return [
+        "## Tokens embedded in a bakeoff",
+        "Five strategies on one corpus. An embedder without a memory is given every chunk; a "
+        "pipeline that compares files, the chunks of the files that changed.",
+        _table(
+            ["step", OURS, "of changed files", "of all chunks"],
+            [[each.name, *map("{:,}".format, _counts(each))] for each in [*steps, _sum_of(steps)]],
+        ),
+    ]
 
 
 def _counts(step: Step) -> tuple[int, int, int]:

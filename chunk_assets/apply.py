@@ -1,6 +1,7 @@
 """Materialize exactly what is missing or out of date, each partition a real Dagster run."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -8,8 +9,10 @@ import dagster as dg
 
 from chunk_assets.corpus import Corpus
 from chunk_assets.definitions_factory import build_definitions
+from chunk_assets.errors import ChunkAssetsError
+from chunk_assets.quarantined import documents_in, quarantined
 from chunk_assets.selection import Selection
-from chunk_assets.status import DATA_VERSION_TAG, Inspector, models_of, out_of_date
+from chunk_assets.status import DATA_VERSION_TAG, Inspector, models_of, outlook
 from chunk_assets.totals import totals
 from partitions.stages import STAGES, StagePartition, partitions_of, upstream_of
 from resources.platform import Platform
@@ -60,6 +63,12 @@ class Report:
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     failed_checks: list[str] = field(default_factory=list)
     """Checks that did not pass but stop nothing."""
+    unlisted: dict[str, str] = field(default_factory=dict)
+    """Corpora whose source could not be listed, with the reason: nothing was done for them."""
+    remarks: list[str] = field(default_factory=list)
+    """What sources left out that somebody might miss."""
+    in_quarantine: int = 0
+    """Documents that are in quarantine now, whichever call put them there."""
 
     @property
     def failed(self) -> list[Materialized]:
@@ -72,7 +81,12 @@ class Report:
             "runs": len({result.run_id for result in self.results}),
             "seconds": round(self.seconds, 3),
             **self.totals,
+            "in_quarantine": self.in_quarantine,
+            "remarks": self.remarks,
             "failed_checks": self.failed_checks,
+            "failed_corpora": [
+                {"corpus": corpus, "message": message} for corpus, message in self.unlisted.items()
+            ],
             "by_partition": [
                 {
                     "corpus": result.corpus,
@@ -99,26 +113,29 @@ def apply(
 ) -> Report:
     """Bring every selected partition up to date, in dependency order, in this process.
 
-    A failed run stops only what depends on it. Whatever was done before a kill is kept; the next
-    call goes on from there.
+    A failed run stops only what depends on it, a source that cannot be listed only its corpus.
+    Whatever was done before a kill is kept; the next call goes on from there.
     """
     started = time.perf_counter()
     platform.check_limits()
     platform.listings.refresh()
-    report = Report()
-    planned = out_of_date(platform, instance, selection)
-    observer.planned(len(planned))
-    expected = {(item.corpus, item.work) for item in planned}
+    planned = outlook(platform, instance, selection)
+    report = Report(unlisted=planned.unlisted, remarks=planned.remarks)
+    observer.planned(len(planned.out_of_date))
+    expected = {(item.corpus, item.work) for item in planned.out_of_date}
     job = build_definitions(platform).resolve_implicit_global_asset_job_def()
     runner = _Runner(platform, instance, job, observer, report)
     for corpus in platform.corpora.values():
         if any(name == corpus.name for name, _ in expected):
             works = {work for name, work in expected if name == corpus.name}
             runner.run_corpus(corpus, works)
-    platform.tables.compact("runs", COMPACT_RUNS_AFTER_FILES)
+    # On a full disk, what failed has told so already; the next call compacts.
+    with suppress(ChunkAssetsError):
+        platform.tables.compact("runs", COMPACT_RUNS_AFTER_FILES)
     report.totals = totals(
         platform, selection, {(done.corpus, done.work): done.counts for done in report.results}
     )
+    report.in_quarantine = documents_in(quarantined(platform, selection))
     report.seconds = time.perf_counter() - started
     return report
 

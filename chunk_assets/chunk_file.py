@@ -10,9 +10,11 @@ from chunk_assets.chunking.chunk import Chunk
 from chunk_assets.chunking.pipeline import chunk_document
 from chunk_assets.chunking.strategy import Strategy, parse_strategy
 from chunk_assets.config import config_path, load_configuration
+from chunk_assets.corpus import Corpus, corpora_of
 from chunk_assets.embedding.config import EmbedderConfig
 from chunk_assets.embedding.registry import build_embedder
 from chunk_assets.embedding.tokenizer import Tokenizer
+from chunk_assets.environment import expand
 from chunk_assets.errors import ConfigurationError
 from chunk_assets.parsing.config import ParsingOptions
 from chunk_assets.parsing.document import Document
@@ -76,25 +78,34 @@ class CutFile:
 
 
 def chunk_bytes(
-    raw: bytes, *, name: str, strategy: str, format_: str | None, config: Path | None
+    raw: bytes,
+    *,
+    name: str,
+    strategy: str,
+    format_: str | None,
+    config: Path | None,
+    corpus: str | None = None,
 ) -> CutFile:
     """Parse and cut bytes.
 
     Args:
         raw: the file's content.
-        name: its name, which may tell the format.
+        name: its path, or any name; it may tell the format.
         strategy: the name of a strategy in the configuration, or one as a JSON object.
         format_: the format, where it should not be found out.
-        config: the configuration file; only read for a named strategy, or one that names its
-            tokenizer.
+        config: the configuration file; only read for a corpus, a named strategy, or one that names
+            its tokenizer.
+        corpus: the corpus whose parsing options and embedders count; None: default options, and the
+            first embedder there is.
 
     Raises:
-        ConfigurationError: if the strategy or format is unknown or wrong.
+        ConfigurationError: if the strategy, format or corpus is unknown or wrong.
         ParseError: if the bytes cannot be turned into text.
     """
     if format_ is not None and format_ not in FORMATS:
         raise ConfigurationError(f"--format: {format_!r} is not known; {nearest(format_, FORMATS)}")
     embedders = {"minilm": EmbedderConfig()}
+    options, uri = ParsingOptions(), Path(name).name
     if strategy.lstrip().startswith(("{", "[")):
         chosen = _inline(strategy)
         if chosen.tokenizer is not None and config_path(config).exists():
@@ -108,12 +119,35 @@ def chunk_bytes(
             )
         chosen = configuration.strategies[strategy]
         embedders = dict(configuration.embedders)
-    item = SourceItem(uri=name, signature="", format=format_)
-    parsed = parse(raw, corpus="", item=item, options=ParsingOptions())
+    if corpus is not None:
+        path = config_path(config)
+        chosen_corpus = _corpus(corpus, path)
+        embedders = chosen_corpus.embedder_configs
+        options = chosen_corpus.config.parsing
+        uri = _uri(Path(name), chosen_corpus, path.parent)
+    item = SourceItem(uri=uri, signature="", format=format_)
+    parsed = parse(raw, corpus="", item=item, options=options)
     tokenizer = _tokenizer(chosen, embedders)
     chunks = chunk_document(parsed.document, chosen, tokenizer)
     tokens = tokenizer.count([chunk.embed_text for chunk in chunks])
     return CutFile(parsed.document, parsed.warnings, chunks, tokens, chosen.unit)
+
+
+def _corpus(name: str, path: Path) -> Corpus:
+    corpora = corpora_of(load_configuration(path))
+    if name not in corpora:
+        raise ConfigurationError(f"--corpus: {name!r} is not in {path}; {nearest(name, corpora)}")
+    return corpora[name]
+
+
+def _uri(file: Path, corpus: Corpus, folder: Path) -> str:
+    """What a file is called in a corpus, as pins know it; its bare name if it lies elsewhere."""
+    source = corpus.config.source
+    if source.kind != "files":
+        return file.name
+    root = (folder / Path(expand(source.root)).expanduser()).resolve()
+    there = file.resolve()
+    return there.relative_to(root).as_posix() if there.is_relative_to(root) else file.name
 
 
 def _inline(text: str) -> Strategy:

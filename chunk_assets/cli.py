@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 
-from chunk_assets.config import DEFAULT_FILE, config_path, load_configuration
 from chunk_assets.errors import ChunkAssetsError, ConfigurationError
 from chunk_assets.plain import shown
 
 DONE, FAILED, SOMETHING_TO_DO, INTERRUPTED = 0, 1, 2, 130
 PIPE_WIDTH = 10_000
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS)
+"""Errors of files that are no fault of the program: a full disk, a missing permission."""
 
 _UsageError: Any = typer.BadParameter.__base__  # Typer exports no other name for it
 
@@ -84,7 +84,7 @@ def main() -> None:
         _stderr().print("[red]error:[/] the input is nested too deeply to be read")
         sys.exit(FAILED)
     except OSError as error:
-        if error.filename is not None and error.errno not in (errno.ENOSPC, errno.EACCES):
+        if error.filename is not None and error.errno not in _OF_THE_MACHINE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
         _stderr().print(f"[red]error:[/] {shown(where)}{error.strerror}", highlight=False)
@@ -101,6 +101,12 @@ def init(
     force: Annotated[bool, typer.Option(help="Replace a configuration that is there.")] = False,
 ) -> None:
     """Write a commented configuration into a folder of documents."""
+    from chunk_assets.config import DEFAULT_FILE, checked_name, load_configuration
+
+    try:
+        checked_name(corpus)
+    except ValueError as error:
+        raise ConfigurationError(f"--corpus: {error}") from None
     if not folder.is_dir():
         raise ConfigurationError(
             f"{folder} is no folder; name the folder that holds your documents"
@@ -135,7 +141,11 @@ def config(
     as_json: JsonOption = False,
 ) -> None:
     """Check the configuration and show it; secrets stay names of environment variables."""
-    configuration = _platform(config).configuration
+    import yaml
+
+    platform = _platform(config)
+    _warn_of_what_is_not_there(platform)
+    configuration = platform.configuration
     if resolved:
         from chunk_assets.resolved import resolved as resolve
 
@@ -150,26 +160,43 @@ def config(
 
 @app.command()
 def apply(
-    select: SelectOption = None, config: ConfigOption = None, as_json: JsonOption = False
+    select: SelectOption = None,
+    config: ConfigOption = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="How long to wait for another apply on the same storage; default: until it is "
+            "done.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Materialize exactly what is missing or out of date, each partition a Dagster run."""
     from chunk_assets.apply import apply as apply_platform
+    from chunk_assets.apply_lock import apply_lock
     from chunk_assets.instance import open_instance
     from chunk_assets.selection import parse_selection
     from chunk_assets.terminal import ApplyProgress, print_report
 
     platform = _platform(config)
     selection = parse_selection(select or [], platform.corpora)
-    with open_instance(platform) as instance, ApplyProgress(_stderr()) as progress:
+    with (
+        apply_lock(Path(platform.local_folder), wait_s=wait, on_wait=_say),
+        open_instance(platform) as instance,
+        ApplyProgress(_stderr()) as progress,
+    ):
         platform.on_progress = progress.work_done
         report = apply_platform(platform, instance, selection, progress)
     if as_json:
         _print_json(report.to_json())
     else:
         print_report(_stdout(), report)
-    if report.failed:
+    if report.failed or report.unlisted:
         raise typer.Exit(FAILED)
-    if report.failed_checks:
+    if report.failed_checks or report.in_quarantine:
         raise typer.Exit(SOMETHING_TO_DO)
 
 
@@ -182,16 +209,24 @@ def status(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List what is out of date, and why; exit code 2 if anything is."""
+    """List what is out of date, and why; exit code 2 if anything is, or is in quarantine."""
     from chunk_assets.instance import open_instance
+    from chunk_assets.quarantined import documents_in, quarantined
     from chunk_assets.selection import parse_selection
-    from chunk_assets.status import out_of_date
-    from chunk_assets.terminal import print_status
+    from chunk_assets.status import outlook
+    from chunk_assets.terminal import (
+        print_remarks,
+        print_status,
+        print_unlisted,
+        quarantine_line,
+    )
 
     platform = _platform(config)
     selection = parse_selection(select or [], platform.corpora)
     with open_instance(platform) as instance:
-        found = out_of_date(platform, instance, selection)
+        found = outlook(platform, instance, selection)
+    in_quarantine = documents_in(quarantined(platform, selection))
+    console = _stderr() if as_json else _stdout()
     if as_json:
         _print_json(
             [
@@ -201,12 +236,18 @@ def status(
                     "partition": item.work.partition,
                     "reasons": list(item.reasons),
                 }
-                for item in found
+                for item in found.out_of_date
             ]
         )
-    else:
-        print_status(_stdout(), found, verbose)
-    if found:
+    elif found.out_of_date or not found.unlisted:
+        print_status(console, found.out_of_date, verbose)
+    print_remarks(console, found.remarks)
+    if in_quarantine:
+        console.print(quarantine_line(in_quarantine), highlight=False)
+    print_unlisted(_stderr(), found.unlisted)
+    if found.unlisted:
+        raise typer.Exit(FAILED)
+    if found.out_of_date or in_quarantine:
         raise typer.Exit(SOMETHING_TO_DO)
 
 
@@ -226,7 +267,8 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search a corpus, with sources: the same code that the evaluation measures."""
-    from chunk_assets.serving import search_corpus
+    from chunk_assets.serving import index_of, only_corpus, search_corpus
+    from chunk_assets.staleness import staleness_of
     from chunk_assets.terminal import print_hits
 
     platform = _platform(config)
@@ -236,10 +278,14 @@ def search(
         corpus=corpus,
         strategy=strategy,
         k=k,
-        on_wait=lambda message: _stderr().print(shown(message), highlight=False),
+        on_wait=_say,
     )
+    chosen = only_corpus(platform, corpus)
+    staleness = staleness_of(platform, chosen, index_of(chosen, strategy))
+    if staleness.message:
+        _say(staleness.message)
     if as_json:
-        _print_json([asdict(hit) for hit in hits])
+        _print_json([asdict(hit) | {"out_of_date": staleness.partitions} for hit in hits])
     else:
         print_hits(_stdout(), hits)
 
@@ -250,13 +296,18 @@ def leaderboard(
 ) -> None:
     """Show how the indexes of a corpus compare, with intervals, tokens and vector counts."""
     from chunk_assets.serving import only_corpus
+    from chunk_assets.staleness import staleness_of
     from chunk_assets.terminal import print_leaderboard
 
     platform = _platform(config)
-    table = only_corpus(platform, corpus).table("leaderboard")
+    chosen = only_corpus(platform, corpus)
+    table = chosen.table("leaderboard")
     rows = platform.tables.read(table).to_pylist() if platform.tables.exists(table) else []
+    staleness = staleness_of(platform, chosen)
+    if staleness.message:
+        _say(staleness.message)
     if as_json:
-        _print_json(rows)
+        _print_json([row | {"out_of_date": staleness.partitions} for row in rows])
     else:
         print_leaderboard(_stdout(), rows)
 
@@ -264,16 +315,10 @@ def leaderboard(
 @app.command()
 def quarantine(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List what could not be processed, by name and with its reason."""
+    from chunk_assets.quarantined import quarantined
     from chunk_assets.terminal import print_quarantine
-    from partitions.stages import StagePartition
 
-    platform = _platform(config)
-    order = [("corpus", "ascending"), ("stage", "ascending"), ("uri", "ascending")]
-    rows = [
-        row
-        for row in platform.tables.read("quarantine").sort_by(order).to_pylist()
-        if platform.defines(row["corpus"], StagePartition(row["stage"], row["partition"]))
-    ]
+    rows = quarantined(_platform(config))
     if as_json:
         _print_json(rows)
     else:
@@ -315,6 +360,13 @@ def chunk(
         str | None,
         typer.Option("--format", help="Pin the format (markdown, …).", show_default=False),
     ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="Parse the file as this corpus does; default: with default options.",
+            show_default=False,
+        ),
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -325,12 +377,36 @@ def chunk(
     if file == "-":
         raw, name = sys.stdin.buffer.read(), "stdin"
     else:
-        raw, name = _read(Path(file)), Path(file).name
-    cut = chunk_bytes(raw, name=name, strategy=strategy, format_=format_, config=config)
+        raw, name = _read(Path(file)), file
+    cut = chunk_bytes(
+        raw, name=name, strategy=strategy, format_=format_, config=config, corpus=corpus
+    )
     if as_json:
         _print_json(cut.to_json())
     else:
         print_chunks(_stdout(), cut)
+
+
+@app.command()
+def doctor(
+    embed: Annotated[
+        bool,
+        typer.Option("--embed", help="Load every model, embed with it, and measure its speed."),
+    ] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check everything that a run would need, and say what to do; exit code 1 on a problem."""
+    from chunk_assets.doctor.examination import examine
+    from chunk_assets.doctor.report import count, print_findings, to_json
+
+    findings = list(examine(config, embed=embed, tell=_say))
+    if as_json:
+        _print_json(to_json(findings))
+    else:
+        print_findings(_stdout(), findings)
+    if count(findings, "problem"):
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -346,9 +422,28 @@ def ui(
 
 
 def _platform(config: Path | None) -> Any:  # noqa: ANN401 - its module is imported only when used
+    from chunk_assets.config import config_path
     from resources.platform import Platform
 
     return Platform.from_file(config_path(config))
+
+
+def _warn_of_what_is_not_there(platform: Any) -> None:  # noqa: ANN401 - as above
+    from chunk_assets.doctor.platform_parts import gold_findings, unset_variables
+
+    findings = list(unset_variables(platform, "Environment variable"))
+    for corpus in platform.corpora.values():
+        findings += gold_findings(platform, corpus)
+    for finding in findings:
+        if finding.level != "ok":
+            remedy = f" ({finding.remedy})" if finding.remedy else ""
+            what = shown(f"{finding.group} {finding.name}: {finding.found}{remedy}", lines=True)
+            _stderr().print(f"[yellow]warning:[/] {what}", highlight=False)
+
+
+def _say(message: str) -> None:
+    """A line to standard error, which neither `--json` nor a pipe sees."""
+    _stderr().print(shown(message), highlight=False)
 
 
 def _read(path: Path) -> bytes:

@@ -1,11 +1,19 @@
 """The model of `chunk_assets.yaml`."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from chunk_assets.chunking.strategy import Strategy
 from chunk_assets.embedding.config import EmbedderConfig
@@ -25,7 +33,22 @@ CONFIG_ENVIRONMENT_VARIABLE = "CHUNK_ASSETS_CONFIG"
 DEFAULT_FILE = "chunk_assets.yaml"
 
 
-def _no_double_underscore(name: str) -> str:
+_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+_MAX_NAME = 40
+
+
+def checked_name(name: str) -> str:
+    """The name of an embedder, strategy, corpus or gold set.
+
+    Raises:
+        ValueError: if it is none, saying what a name is and how it might be written.
+    """
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
+        near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:_MAX_NAME].strip("_")
+        raise ValueError(
+            f"{name!r} is no name: a name begins with a letter and has up to {_MAX_NAME} "
+            f"lower-case letters, digits and '_'{f'; write {near!r}, for example' if near else ''}"
+        )
     if "__" in name or name.endswith("_"):
         raise ValueError(
             f"{name!r}: names are joined by '__' into index and collection names, so a name holds "
@@ -36,8 +59,8 @@ def _no_double_underscore(name: str) -> str:
 
 Name = Annotated[
     str,
-    StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40),
-    AfterValidator(_no_double_underscore),
+    AfterValidator(checked_name),
+    WithJsonSchema({"type": "string", "pattern": _NAME.pattern, "maxLength": _MAX_NAME}),
 ]
 
 
@@ -52,9 +75,9 @@ class CorpusConfig(StrictModel):
     """How they become text."""
     buckets: Annotated[int, Field(ge=1, le=MAX_BUCKETS)] = 8
     """How many parts the corpus is split into (partitions of every per-document asset)."""
-    strategies: list[Name] | None = None
+    strategies: list[str] | None = None
     """Names from `strategies:`; default: all of them."""
-    embedders: list[Name] | None = None
+    embedders: list[str] | None = None
     """Names from `embedders:`; default: all of them."""
     serve: str | None = None
     """The index that the corpus's alias points to; default: first strategy with first embedder."""

@@ -33,6 +33,11 @@ def expand(value: str) -> str:
     return _REFERENCE.sub(read, value)
 
 
+def references(value: str) -> list[str]:
+    """The names of the environment variables that a value refers to."""
+    return _REFERENCE.findall(value)
+
+
 def _only_a_reference(value: object) -> object:
     if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
         # The value itself is not repeated, whatever its type: it may be the secret.

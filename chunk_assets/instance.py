@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
@@ -34,25 +36,29 @@ def dagster_home(platform: Platform) -> Path:
     return home
 
 
-def open_instance(platform: Platform) -> dg.DagsterInstance:
+@contextmanager
+def open_instance(platform: Platform) -> Iterator[dg.DagsterInstance]:
     """The instance that the UI shows as well.
 
     Raises:
-        ChunkAssetsError: if its databases cannot be opened; the message names the folder.
+        ChunkAssetsError: if its databases cannot be opened, read or written; the message names the
+            folder.
     """
     home = dagster_home(platform)
     os.environ[HOME] = str(home)
-    # Two processes that create Dagster's databases at once leave both their version stamps in
-    # them, and nothing can open them ever after.
-    with FileLock(home / "opening.lock"):
-        try:
-            return dg.DagsterInstance.get()
-        except (CommandError, SQLAlchemyError) as error:
-            raise ChunkAssetsError(
-                f"Dagster's records in {home} cannot be opened: {str(error).splitlines()[0]}. If "
-                "there is room on the disk and the folder is writable, they are damaged: delete "
-                "that folder and run `chunk-assets apply`, which embeds nothing anew."
-            ) from error
+    try:
+        # Two processes that create Dagster's databases at once leave both their version stamps in
+        # them, and nothing can open them ever after.
+        with FileLock(home / "opening.lock"):
+            instance = dg.DagsterInstance.get()
+        with instance:
+            yield instance
+    except (CommandError, SQLAlchemyError) as error:
+        raise ChunkAssetsError(
+            f"Dagster's records in {home} cannot be used: {str(error).splitlines()[0]}. What was "
+            "done is kept. If there is room on the disk and the folder is writable, they are "
+            "damaged: delete that folder and run `chunk-assets apply`, which embeds nothing anew."
+        ) from error
 
 
 def run_ui(platform: Platform, *, host: str, port: int) -> None:

@@ -13,7 +13,7 @@ from chunk_assets.lineage.identity import content_hash, fingerprint
 from chunk_assets.lineage.sql_models import SqlModel
 from partitions.stages import STAGES, StagePartition, partitions_of, split, upstream_of
 from resources.platform import Platform
-from resources.run_log import State
+from resources.run_log import OK, UNCHECKED, State
 
 CODE_VERSIONS = dict.fromkeys(STAGES, "1")
 """Raise a stage's number when its algorithm changes for everybody; all of it is then redone."""
@@ -127,7 +127,9 @@ def reasons_for(
     last = state.get(work)
     if last is None:
         return ("never materialized",)
-    if last.status != "ok":
+    if last.status == UNCHECKED:
+        return ("its checks have not run",)
+    if last.status != OK:
         return (f"its last run did not pass: {last.status}",)
     if not is_recorded_by_dagster(work, last.data_version):
         return ("Dagster has no record of it",)

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import dagster as dg
+from typing import TYPE_CHECKING
 
 from chunk_assets.corpus import Corpus, Index
-from chunk_assets.errors import VectorStoreError
+from chunk_assets.errors import ConfigurationError, SourceError, VectorStoreError
 from chunk_assets.planning import (
     OutOfDate,
     expected_inputs,
@@ -18,6 +17,9 @@ from chunk_assets.selection import Selection
 from partitions.stages import STAGES, StagePartition, partitions_of, upstream_of
 from resources.platform import Platform
 from resources.run_log import State
+
+if TYPE_CHECKING:  # a search looks whether it is out of date, and does without Dagster
+    import dagster as dg
 
 WILL_CHANGE = "will change"
 DATA_VERSION_TAG = "dagster/data_version"
@@ -37,7 +39,7 @@ def models_of(platform: Platform) -> list[StagePartition]:
 class DagsterRecords:
     """The data versions that Dagster's event log holds, read once per asset."""
 
-    def __init__(self, instance: dg.DagsterInstance, corpus: str) -> None:
+    def __init__(self, instance: "dg.DagsterInstance", corpus: str) -> None:
         self._instance = instance
         self._corpus = corpus
         self._versions: dict[str, Mapping[str, str]] = {}
@@ -49,6 +51,8 @@ class DagsterRecords:
         return self._versions[work.stage].get(work.partition) == data_version
 
     def _read(self, work: StagePartition) -> Mapping[str, str]:
+        import dagster as dg
+
         key = dg.AssetKey([self._corpus, work.stage])
         if not work.partition:
             event = self._instance.get_latest_materialization_event(key)
@@ -95,13 +99,14 @@ class Inspector:
     """Decides for one partition after the other whether it is out of date.
 
     `versions` follows what is materialized meanwhile, so the same object serves a dry look
-    (`out_of_date`) and the loop of `apply`.
+    (`outlook`) and the loop of `apply`.
     """
 
     platform: Platform
     corpus: Corpus
     state: State
-    records: DagsterRecords
+    records: DagsterRecords | None
+    """None: neither Dagster's records nor what lies in tables and collections is looked at."""
     versions: dict[StagePartition, str] = field(init=False)
     _tables_seen: dict[str, str | None] = field(default_factory=dict)
 
@@ -109,14 +114,19 @@ class Inspector:
         self.versions = versions_of(self.state)
 
     @classmethod
-    def of(cls, platform: Platform, corpus: Corpus, instance: dg.DagsterInstance) -> "Inspector":
+    def of(
+        cls, platform: Platform, corpus: Corpus, instance: "dg.DagsterInstance | None"
+    ) -> "Inspector":
         """Read the state of a corpus."""
         state = platform.run_log.state(corpus.name)
-        return cls(platform, corpus, state, DagsterRecords(instance, corpus.name))
+        records = None if instance is None else DagsterRecords(instance, corpus.name)
+        return cls(platform, corpus, state, records)
 
     def reasons(self, work: StagePartition) -> tuple[str, ...]:
         """Why a partition is out of date now; empty if it is not."""
         expected = expected_inputs(self.platform, self.corpus, work, self.versions)
+        if self.records is None:
+            return reasons_for(work, self.state, expected, lambda work, version: True)
         reasons = reasons_for(work, self.state, expected, self.records.has)
         if reasons:
             return reasons
@@ -147,28 +157,63 @@ class Inspector:
         return self._tables_seen[table]
 
 
-def out_of_date(
-    platform: Platform, instance: dg.DagsterInstance, selection: Selection
-) -> list[OutOfDate]:
-    """Every selected partition that `apply` would look at, in the order it would.
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What `apply` would find."""
 
-    What lies downstream of an out-of-date partition is listed as well: whether it really must be
-    redone shows only when its upstream is (an edit that changes no chunk stops there).
+    out_of_date: list[OutOfDate]
+    """In the order of the work. What lies downstream of an out-of-date partition is listed as well:
+    whether it really must be redone shows only when its upstream is (an edit that changes no chunk
+    stops there)."""
+    unlisted: dict[str, str]
+    """Corpora whose source cannot be listed, with the reason: of these nothing is known."""
+    remarks: list[str] = field(default_factory=list)
+    """What sources left out that somebody might miss."""
+
+
+def outlook(
+    platform: Platform, instance: "dg.DagsterInstance | None", selection: Selection
+) -> Outlook:
+    """Every selected partition that `apply` would look at; one corpus never hides another.
+
+    Args:
+        platform: gives configuration, sources and state.
+        instance: Dagster's records; None for a quick look that compares inputs alone.
+        selection: what is looked at.
     """
-    found = []
+    found: list[OutOfDate] = []
+    unlisted: dict[str, str] = {}
+    remarks: list[str] = []
     for corpus in platform.corpora.values():
         if not selection.includes_corpus(corpus.name):
             continue
-        inspector = Inspector.of(platform, corpus, instance)
-        changing: dict[StagePartition, str] = {}
-        for stage in stages_of(platform, corpus):
-            for work in stage:
-                if not selection.includes(corpus, work):
-                    continue
-                reasons = inspector.reasons(work) or _cascade(platform, corpus, work, changing)
-                if reasons:
-                    changing[work] = reasons[0]
-                    found.append(OutOfDate(corpus.name, work, reasons))
+        try:
+            listing = platform.listings.of(corpus.name)
+        except (SourceError, ConfigurationError) as error:
+            unlisted[corpus.name] = str(error)
+        else:
+            remarks += [f"corpus {corpus.name}: {remark}" for remark in listing.remarks]
+            found += _out_of_date(platform, corpus, instance, selection)
+    return Outlook(found, unlisted, remarks)
+
+
+def _out_of_date(
+    platform: Platform,
+    corpus: Corpus,
+    instance: "dg.DagsterInstance | None",
+    selection: Selection,
+) -> list[OutOfDate]:
+    inspector = Inspector.of(platform, corpus, instance)
+    changing: dict[StagePartition, str] = {}
+    found = []
+    for stage in stages_of(platform, corpus):
+        for work in stage:
+            if not selection.includes(corpus, work):
+                continue
+            reasons = inspector.reasons(work) or _cascade(platform, corpus, work, changing)
+            if reasons:
+                changing[work] = reasons[0]
+                found.append(OutOfDate(corpus.name, work, reasons))
     return found
 
 

@@ -1,9 +1,9 @@
 """What `apply`, `status` and `leaderboard` show on a terminal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -17,12 +17,14 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from chunk_assets.apply import Materialized, Report
-from chunk_assets.chunk_file import CutFile
 from chunk_assets.plain import shown
-from chunk_assets.planning import OutOfDate
-from chunk_assets.retrieval.search import SearchHit
 from partitions.stages import STAGES, StagePartition
+
+if TYPE_CHECKING:  # a command that shows a table needs neither Dagster nor a chunker
+    from chunk_assets.apply import Materialized, Report
+    from chunk_assets.chunk_file import CutFile
+    from chunk_assets.planning import OutOfDate
+    from chunk_assets.retrieval.search import SearchHit
 
 SHOWN_COUNTS = (
     ("read", "read"),
@@ -81,7 +83,7 @@ class ApplyProgress:
         self._drop_inner()
         self._describe(f"{corpus}/{work}")
 
-    def finished(self, result: Materialized) -> None:
+    def finished(self, result: "Materialized") -> None:
         """One line with the counts that are not zero."""
         self._drop_inner()
         self._advance()
@@ -130,11 +132,42 @@ class ApplyProgress:
             self._inner = None
 
 
-def print_report(console: Console, report: Report) -> None:
+def print_report(console: Console, report: "Report") -> None:
     """What `apply` did, in a few lines."""
-    if not report.results and not report.blocked:
+    if report.results or report.blocked:
+        _print_work(console, report)
+    elif not report.unlisted:
         console.print("Everything is up to date: nothing to do, 0 texts embedded.")
-        return
+    print_unlisted(console, report.unlisted)
+    print_remarks(console, report.remarks)
+    if report.in_quarantine:
+        console.print(quarantine_line(report.in_quarantine), highlight=False)
+
+
+def quarantine_line(documents: int) -> str:
+    """How many documents are left out, and how to see which."""
+    number = "1 document" if documents == 1 else f"{documents:,} documents"
+    return (
+        f"[yellow]{number} in quarantine:[/] `chunk-assets quarantine` lists them with their "
+        "reasons."
+    )
+
+
+def print_unlisted(console: Console, unlisted: Mapping[str, str]) -> None:
+    """Corpora whose source cannot be listed, each with its reason."""
+    for corpus, message in unlisted.items():
+        console.print(
+            f"[red]failed:[/] corpus {corpus}: {shown(message, lines=True)}", highlight=False
+        )
+
+
+def print_remarks(console: Console, remarks: Sequence[str]) -> None:
+    """What sources left out that somebody might miss."""
+    for remark in remarks:
+        console.print(f"[yellow]warning:[/] {shown(remark)}", highlight=False)
+
+
+def _print_work(console: Console, report: "Report") -> None:
     totals = report.totals
     runs = len({result.run_id for result in report.results})
     console.print(f"{runs} runs in {report.seconds:.1f} s")
@@ -155,14 +188,9 @@ def print_report(console: Console, report: Report) -> None:
         console.print(f"[red]failed:[/] {what}", highlight=False)
     if report.blocked:
         console.print(f"{len(report.blocked)} partitions were skipped because of that.")
-    if totals["documents"]["quarantined"]:
-        console.print(
-            f"{totals['documents']['quarantined']} documents are in quarantine; "
-            "`chunk-assets quarantine` lists them with their reasons."
-        )
 
 
-def print_status(console: Console, found: Sequence[OutOfDate], verbose: bool) -> None:
+def print_status(console: Console, found: Sequence["OutOfDate"], verbose: bool) -> None:
     """What is out of date and why, one line per stage unless all are asked for."""
     if not found:
         console.print("Everything is up to date.")
@@ -182,7 +210,7 @@ def print_status(console: Console, found: Sequence[OutOfDate], verbose: bool) ->
     console.print("`chunk-assets apply` brings them up to date.")
 
 
-def _generic(item: OutOfDate) -> str:
+def _generic(item: "OutOfDate") -> str:
     """A reason without the partition, so that equal ones count together."""
     first = item.reasons[0]
     name, _, rest = first.partition("/")
@@ -241,7 +269,7 @@ def _interval(row: dict[str, Any], metric: str) -> str:
     return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def print_hits(console: Console, hits: Sequence[SearchHit]) -> None:
+def print_hits(console: Console, hits: Sequence["SearchHit"]) -> None:
     """Ranked chunks with where they come from."""
     if not hits:
         console.print("Nothing found.")
@@ -284,7 +312,7 @@ def print_rows(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     console.print(table)
 
 
-def print_chunks(console: Console, cut: CutFile) -> None:
+def print_chunks(console: Console, cut: "CutFile") -> None:
     """Each chunk below a line with its span, size and headings."""
     for warning in cut.warnings:
         console.print(f"[yellow]warning:[/] {shown(warning)}", highlight=False)

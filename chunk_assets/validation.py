@@ -24,7 +24,7 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     """
     lines = []
     for item in error.errors(include_url=False):
-        location = list(item["loc"])
+        location = [part for part in item["loc"] if part != "[key]"]
         given = item["input"]
         match item["type"]:
             case "extra_forbidden":
@@ -46,6 +46,14 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
                 message = f"expected a mapping of keys to values (given: {reprlib.repr(given)})"
             case "list_type" | "tuple_type":
                 message = f"expected a list (given: {reprlib.repr(given)})"
+            case "int_type" | "int_from_float":
+                message = f"expected a whole number{_as_given(given)}"
+            case "float_type":
+                message = f"expected a number{_as_given(given)}"
+            case "bool_type":
+                message = f"expected true or false{_as_given(given)}"
+            case "string_type":
+                message = f"expected text{_as_given(given)}; put it in quotes"
             case "missing":
                 message = "this key is required"
             case "value_error" | "assertion_error":
@@ -56,6 +64,16 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
         where = ".".join(str(part) for part in _without_tags(schema, location))
         lines.append(f"{where}: {message}" if where else message)
     return "\n".join(lines)
+
+
+def _as_given(value: object) -> str:
+    """What was given instead of a scalar, as YAML writes it, and what would make it one."""
+    if isinstance(value, dict | list):
+        return f", not a {'mapping' if isinstance(value, dict) else 'list'}"
+    if isinstance(value, str):
+        return f" (given: the text {value!r}; leave out its quotes, if it has some)"
+    written = "nothing" if value is None else str(value)
+    return f" (given: {written.lower() if isinstance(value, bool) else written})"
 
 
 def json_schema_of(kind: type[BaseModel] | TypeAdapter[Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from chunk_assets.errors import SourceError
 from chunk_assets.lineage.identity import DocumentId, Fingerprint, document_id, fingerprint
 from chunk_assets.sources.source import Source, SourceItem
 from partitions.buckets import bucket_names, bucket_of
@@ -16,6 +17,8 @@ class Listing:
     corpus: str
     bucket_count: int
     items: Sequence[SourceItem]
+    remarks: Sequence[str] = ()
+    """What was left out that somebody might miss."""
 
     @cached_property
     def by_bucket(self) -> dict[str, dict[DocumentId, SourceItem]]:
@@ -62,8 +65,13 @@ class Listings:
     def of(self, corpus: str) -> Listing:
         """The corpus's listing."""
         if corpus not in self._listings:
-            items = self._source(corpus).list_items()
-            self._listings[corpus] = Listing(corpus, self._bucket_counts[corpus], items)
+            source = self._source(corpus)
+            try:
+                items = source.list_items()
+            except OSError as error:
+                raise SourceError(f"The source cannot be listed: {error}") from error
+            count = self._bucket_counts[corpus]
+            self._listings[corpus] = Listing(corpus, count, items, source.remarks())
         return self._listings[corpus]
 
     def refresh(self) -> None:

@@ -49,11 +49,15 @@ from resources.qdrant_points import (
     no_such_collection,
     plain_payload,
 )
+from resources.room import MIB, require_room
 
 _DESCRIPTION = "collection.json"
 _FORMAT = 1
 _BATCH = 1_000  # points per operation: one record of the write-ahead log, some megabytes
 _VACUUM_FROM = 10_000  # vectors in a segment; rewriting a smaller one costs more than it saves
+# The engine maps files larger than what they occupy: where the disk is full, a write to one ends
+# the process (SIGBUS), without a word. This is several times what a batch adds.
+_ROOM_BYTES = 64 * MIB
 _CATALOGUE_LIMIT_S = 60.0  # renames alone happen under that lock
 
 
@@ -91,6 +95,7 @@ class QdrantEdgeStore:
         with self._locked(name, None):
             if self._is_there(name, dimension):
                 return
+            require_room(self._collections, _ROOM_BYTES, f"create collection {name!r}")
             unfinished = self._collections / f"{name}.creating"
             with self._reported(f"create collection {name!r}"):
                 _remove(unfinished)  # what a kill has left
@@ -329,6 +334,7 @@ class EdgeCollection:
     ) -> None:
         self._name = name
         self._place = f"collection {name!r} at {path}"
+        self._path = path
         self._shard = shard
         self._dimension = dimension
         self._hnsw = hnsw
@@ -436,6 +442,8 @@ class EdgeCollection:
         `hnsw.exact_below` points have none, a clean-up where a fifth of 10,000 points or more was
         deleted.
         """
+        copied_bytes = 2 * 4 * self._dimension * self.count()  # segments are rewritten
+        require_room(self._path, _ROOM_BYTES + copied_bytes, f"build the index of {self._name!r}")
         with self._reported("build the index"):
             self._is_dirty = self._shard.optimize() or self._is_dirty
         self.flush()
@@ -484,6 +492,7 @@ class EdgeCollection:
             return self._shard.retrieve(list(ids), payload, [DENSE] if vector else False)
 
     def _update(self, doing: str, operation: edge.UpdateOperation) -> None:
+        require_room(self._path, _ROOM_BYTES, f"{doing} in collection {self._name!r}")
         with self._reported(doing):
             self._is_dirty = True
             self._shard.update(operation)

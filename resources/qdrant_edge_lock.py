@@ -1,9 +1,5 @@
 """One process at a time: a lock file that says who holds it, and a wait with an end."""
 
-import json
-import os
-import platform
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +8,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from chunk_assets.errors import VectorStoreError
+from resources.lock_holder import holder_of, sign
 
 POLL_S = 0.05
 NOTICE_EVERY_S = 30.0
@@ -70,7 +67,7 @@ def held(path: Path, patience: Patience) -> Iterator[None]:
                 f"{path} cannot be locked: {error}; the folder must be writable, for readers too"
             ) from error
     try:
-        _sign(record)
+        sign(record)
         yield
     finally:
         try:
@@ -80,33 +77,10 @@ def held(path: Path, patience: Patience) -> Iterator[None]:
             lock.release()
 
 
-def _sign(record: Path) -> None:
-    # Only for the message to others; without it they wait just as well.
-    with suppress(OSError):
-        record.write_text(json.dumps({"pid": os.getpid(), "host": platform.node()}))
-
-
 def _holder(record: Path) -> str:
-    try:
-        holder = json.loads(record.read_text())
-        pid, host = int(holder["pid"]), str(holder["host"])
-    except (OSError, ValueError, KeyError, TypeError):
+    holder = holder_of(record)
+    if holder is None:
         return "another process"
-    if host != platform.node():
-        return f"process {pid} on {host}"
-    if pid == os.getpid():
-        return f"another thread of this process ({pid})"
-    # Left by a process that was killed: the present holder has not signed yet.
-    return f"process {pid}" if _is_alive(pid) else "another process"
-
-
-def _is_alive(pid: int) -> bool:
-    if sys.platform == "win32":  # there, signal 0 ends the process
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    if holder.is_this_process:
+        return f"another thread of this process ({holder.pid})"
+    return str(holder)

@@ -12,6 +12,7 @@ from partitions.stages import StagePartition
 from resources.schemas import SHARED_TABLES
 from resources.tables import Tables
 
+OK, UNCHECKED, CHECK_FAILED = "ok", "unchecked", "check_failed"
 
 @dataclass(frozen=True, slots=True)
 class Materialization:
@@ -29,8 +30,9 @@ class Materialization:
     counts: Mapping[str, int]
     tokens: int
     seconds: float
-    status: str = "ok"
-    """`ok`, or `check_failed`: a blocking check refused what the run had written."""
+    status: str = OK
+    """`unchecked` until the checks of its stage have run; then `ok`, or `check_failed` if a
+    blocking one refused what the run had written."""
 
 
 State = dict[StagePartition, Materialization]
@@ -61,6 +63,12 @@ class RunLog:
             "finished_at": datetime.now(UTC),
         }
         self._tables.append("runs", pa.Table.from_pylist([row], schema=SHARED_TABLES["runs"]))
+
+    def latest(self, corpus: str, work: StagePartition) -> Materialization | None:
+        """The latest materialization of one partition."""
+        where = {"corpus": corpus, "stage": work.stage, "partition": work.partition}
+        rows = self._tables.read("runs", where=where).sort_by("finished_at")
+        return _materialization(rows.slice(rows.num_rows - 1).to_pylist()[0]) if rows else None
 
     def state(self, corpus: str) -> State:
         """The latest materialization of every partition."""

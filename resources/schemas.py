@@ -224,7 +224,7 @@ SHARED_TABLES: dict[str, pa.Schema] = {
             ("stage", pa.string()),
             ("partition", pa.string()),  # "" for an unpartitioned asset
             ("run_id", pa.string()),
-            ("status", pa.string()),  # ok | check_failed
+            ("status", pa.string()),  # unchecked | ok | check_failed
             ("data_version", pa.string()),
             ("inputs", pa.string()),  # JSON: name of the input → its version
             ("code_version", pa.string()),

@@ -1,20 +1,26 @@
 """Delta Lake tables under `storage:`; a materialization replaces its partition in one commit."""
 
+import atexit
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.fs as fs
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from chunk_assets.errors import ChunkAssetsError, TableDamagedError
+from resources.room import MIB, require_room
 from resources.schemas import CORPUS_TABLES, PARTITIONED_BY, SHARED_TABLES
 
+_ROOM_BYTES = 8 * MIB
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 _retry_on_conflict = retry(
@@ -53,10 +59,14 @@ class Tables:
     def is_whole(self, table: str) -> bool:
         """Whether its log can be read and, in a folder, every file that it names is there."""
         try:
-            files = self._open(table).file_uris()
+            opened = self._open(table)
         except TableDamagedError:
             return False
-        return "://" in self._root or all(Path(file).is_file() for file in files)
+        if self._is_remote:
+            return True
+        # Not `file_uris()`: in those the folder is percent-encoded, and the names below it are not.
+        files = opened.to_pyarrow_dataset(filesystem=self._file_system(table)).files
+        return all((Path(self.uri(table)) / file).is_file() for file in files)
 
     def version(self, table: str) -> int | None:
         """The number of its latest commit; None while it does not exist."""
@@ -85,7 +95,7 @@ class Tables:
         """
         if self.exists(table):
             with self._reported(table):
-                return self._open(table).to_pyarrow_dataset()
+                return self._open(table).to_pyarrow_dataset(filesystem=self._file_system(table))
         schema = self.schema(table)
         if schema is None:
             raise ChunkAssetsError(
@@ -98,7 +108,7 @@ class Tables:
         """Replace one partition (which may become empty) in one commit."""
         partitioned_by = PARTITIONED_BY[table.rpartition("/")[2]]
         predicate = " and ".join(_equals(name, partition[name]) for name in partitioned_by)
-        with self._written(table):
+        with self._written(table, rows):
             write_deltalake(
                 self.uri(table),
                 self._declared(table, rows),
@@ -111,7 +121,7 @@ class Tables:
     @_retry_on_conflict
     def overwrite(self, table: str, rows: pa.Table) -> None:
         """Replace a whole unpartitioned table, columns included."""
-        with self._written(table):
+        with self._written(table, rows):
             write_deltalake(
                 self.uri(table),
                 rows,
@@ -123,7 +133,7 @@ class Tables:
     @_retry_on_conflict
     def append(self, table: str, rows: pa.Table) -> None:
         """Add rows in one commit."""
-        with self._written(table):
+        with self._written(table, rows):
             write_deltalake(
                 self.uri(table),
                 self._declared(table, rows),
@@ -136,7 +146,25 @@ class Tables:
     def compact(self, table: str, more_files_than: int = 50) -> None:
         """Merge the small files that appends leave, once there are many; loses no history."""
         if self.exists(table) and len(self._open(table).file_uris()) > more_files_than:
-            self._open(table).optimize.compact()
+            with self._written(table):
+                self._open(table).optimize.compact()
+
+    @property
+    def _is_remote(self) -> bool:
+        return "://" in self._root
+
+    def _file_system(self, table: str) -> fs.FileSystem | None:
+        """What Arrow reads a table's files with; None for deltalake's own, which is Python code.
+
+        Arrow's threads drop a file a moment after it was read. If it is a Python object and the
+        interpreter ends at that moment, they end the process with `terminate called without an
+        active exception` (delta-io/delta-rs#2184, apache/arrow#34314): 18 of 200 times, when a
+        read was the last thing a process did.
+        """
+        if self._is_remote:
+            _let_arrow_finish_at_exit()
+            return None
+        return fs.SubTreeFileSystem(self.uri(table), fs.LocalFileSystem())
 
     def _open(self, table: str) -> DeltaTable:
         with self._reported(table):
@@ -153,7 +181,11 @@ class Tables:
             ) from error
 
     @contextmanager
-    def _written(self, table: str) -> Iterator[None]:
+    def _written(self, table: str, rows: pa.Table | None = None) -> Iterator[None]:
+        if not self._is_remote:
+            # On a full disk the engine fails as well, but panics while it does.
+            needed_bytes = _ROOM_BYTES + (0 if rows is None else rows.nbytes)
+            require_room(Path(self.uri(table)), needed_bytes, f"write table {table!r}")
         try:
             yield
         except CommitFailedError:
@@ -167,6 +199,12 @@ class Tables:
     def _declared(self, table: str, rows: pa.Table) -> pa.Table:
         schema = self.schema(table)
         return rows if schema is None else rows.select(schema.names).cast(schema)
+
+
+@cache
+def _let_arrow_finish_at_exit() -> None:
+    """Give Arrow's threads the moment that they need to drop what they have read, once."""
+    atexit.register(time.sleep, 0.1)
 
 
 def _equals(column: str, value: str) -> str:

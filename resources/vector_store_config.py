@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from chunk_assets.environment import Secret, expand
 from chunk_assets.errors import ConfigurationError
 from chunk_assets.retrieval.vector_store import VectorStore
-from chunk_assets.strict_model import StrictModel
+from chunk_assets.strict_model import StrictModel, WrittenPath
 from resources.hnsw import HnswSettings
 
 
@@ -18,7 +18,7 @@ class EmbeddedStore(StrictModel):
 
     kind: Literal["embedded"] = "embedded"
     """Which store this is."""
-    folder: Path = Path("vector_store")
+    folder: WrittenPath = Path("vector_store")
     """Folder of the collections, relative to the storage folder."""
     lock_timeout_s: float = Field(default=600, gt=0)
     """How long a process waits, in seconds, while another one has the collection open."""
@@ -45,7 +45,7 @@ class ServerStore(StrictModel):
     retries: int = Field(default=5, ge=0, le=20)
     """How often a request is repeated after a failed connection or a busy server, waiting 0.25 s
     and then twice as long each time (at most 8 s)."""
-    verify: bool | Path = True
+    verify: bool | WrittenPath = True
     """Whether the server's certificate is verified; a path names a file of trusted authorities."""
     hnsw: HnswSettings = HnswSettings()
     """The index of dense vectors, when a collection is created."""

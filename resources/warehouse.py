@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 
 from chunk_assets.errors import ChunkAssetsError
-from chunk_assets.lineage.sql_columns import ColumnLineage, column_lineage, stored_column_lineage
+from chunk_assets.lineage.sql_manifest import read_manifest
 from chunk_assets.lineage.sql_models import (
     SOURCE_SCHEMA,
     SqlModel,
@@ -23,7 +23,12 @@ from chunk_assets.lineage.sql_models import (
 from chunk_assets.validation import nearest
 from partitions.stages import STAGES, Axes, column_values, partitions_of
 from resources.schemas import CORPUS_TABLES, PARTITIONED_BY, SHARED_TABLES
-from resources.tables import Tables
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from chunk_assets.lineage.sql_columns import ColumnLineage
+    from resources.tables import Tables
 
 SOURCES = {**CORPUS_TABLES, **SHARED_TABLES}
 """What the models read as `lake.<name>`."""
@@ -34,7 +39,9 @@ _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 
 @cache
-def _shipped_lineage(model: str) -> ColumnLineage:
+def _shipped_lineage(model: str) -> "ColumnLineage":
+    from chunk_assets.lineage.sql_columns import stored_column_lineage
+
     return stored_column_lineage(model, _shipped_models(), _columns_of_sources())
 
 
@@ -47,7 +54,7 @@ class Warehouse:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: "Tables",
         catalog: Mapping[str, SqlModel] | None = None,
         *,
         axes_of: Callable[[str], Axes | None] = lambda corpus: None,
@@ -84,26 +91,30 @@ class Warehouse:
         """The tests of a mart, by name."""
         return mart_tests(mart, self.catalog)
 
-    def column_lineage(self, model: str) -> ColumnLineage:
+    def column_lineage(self, model: str) -> "ColumnLineage":
         """What each column of a model is computed from, one model up.
 
         Raises:
             ChunkAssetsError: if there is no such model.
         """
+        from chunk_assets.lineage.sql_columns import column_lineage
+
         return column_lineage(self._model(model).name, self.catalog, _columns_of_sources())
 
-    def stored_column_lineage(self, model: str) -> ColumnLineage:
+    def stored_column_lineage(self, model: str) -> "ColumnLineage":
         """What each column of a model is computed from, among source tables and marts.
 
         Raises:
             ChunkAssetsError: if there is no such model.
         """
+        from chunk_assets.lineage.sql_columns import stored_column_lineage
+
         name = self._model(model).name
         if self._catalog is None:
             return _shipped_lineage(name)
         return stored_column_lineage(name, self.catalog, _columns_of_sources())
 
-    def connect(self, corpus: str) -> duckdb.DuckDBPyConnection:
+    def connect(self, corpus: str) -> "duckdb.DuckDBPyConnection":
         """A database with the corpus's tables, the staging models and views, and stored marts.
 
         The tables are in schema `lake`; of `runs` and `quarantine` only the corpus's rows are seen.
@@ -141,6 +152,8 @@ class Warehouse:
         Raises:
             ChunkAssetsError: if it is not exactly one select, or fails (naming the line).
         """
+        import duckdb
+
         with self.connect(corpus) as connection, _told("The query failed"):
             statements = connection.extract_statements(sql)
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
@@ -193,7 +206,9 @@ class Warehouse:
 
     def _connect(
         self, corpus: str, sources: Collection[str], models: Collection[str]
-    ) -> duckdb.DuckDBPyConnection:
+    ) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
         connection = duckdb.connect(
             config={
                 "threads": self._threads,
@@ -221,7 +236,9 @@ class Warehouse:
             raise
         return connection
 
-    def _show_source(self, connection: duckdb.DuckDBPyConnection, corpus: str, source: str) -> None:
+    def _show_source(
+        self, connection: "duckdb.DuckDBPyConnection", corpus: str, source: str
+    ) -> None:
         is_shared = source in SHARED_TABLES
         table = source if is_shared else f"{corpus}/{source}"
         connection.register(f"arrow_{source}", self._tables.dataset(table))
@@ -248,7 +265,7 @@ class Warehouse:
         return [*conditions, *(_is_one_of(column, values[column]) for column in columns)]
 
     def _show_model(
-        self, connection: duckdb.DuckDBPyConnection, corpus: str, model: SqlModel
+        self, connection: "duckdb.DuckDBPyConnection", corpus: str, model: SqlModel
     ) -> None:
         if model.kind == "mart":
             self._check_marts(corpus, [model.name])
@@ -260,10 +277,11 @@ class Warehouse:
 
 @cache
 def _shipped_models() -> dict[str, SqlModel]:
-    return load_models(shipped_models_folder(), SOURCES)
+    folder = shipped_models_folder()
+    return read_manifest(folder, SOURCES) or load_models(folder, SOURCES)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def _rows(connection: "duckdb.DuckDBPyConnection", sql: str) -> pa.Table:
     # `sql` loses the line of what it cannot resolve; `execute`, which keeps it, copies its rows.
     connection.execute(f"explain {sql}")
     return connection.sql(sql).to_arrow_table()
@@ -284,6 +302,8 @@ def _columns_of_sources() -> dict[str, list[str]]:
 @contextmanager
 def _told(what: str) -> Iterator[None]:
     """Turn DuckDB's errors into ours."""
+    import duckdb
+
     try:
         yield
     except duckdb.Error as error:

@@ -16,6 +16,7 @@ from chunk_assets.corpus import corpora_of
 from chunk_assets.environment import expand
 from chunk_assets.errors import ConfigurationError
 from chunk_assets.resolved import resolved
+from resources.vector_store_config import EmbeddedStore
 
 VALID = """
     embedders:
@@ -56,7 +57,13 @@ def test_a_minimal_file_gets_every_default(tmp_path: Path) -> None:
         (VALID.replace("max_tokens", "max_token"), "unknown key 'max_token'; did you mean"),
         (VALID.replace("chunker: hierarchy", "chunker: hierarchi"), "did you mean 'hierarchy'?"),
         (VALID.replace("kind: files", "kind: fils"), "did you mean 'files'?"),
-        (VALID.replace("handbook:", "Handbook:"), "corpora.Handbook"),
+        (
+            VALID.replace("handbook:", "My Handbook:"),
+            "corpora.My Handbook: 'My Handbook' is no name: a name begins with a letter and has up "
+            "to 40 lower-case letters, digits and '_'; write 'my_handbook', for example",
+        ),
+        (VALID.replace("handbook:", f"{'a' * 41}:"), f"write {'a' * 40!r}, for example"),
+        (VALID.replace("handbook:", '"1":'), "corpora.1: '1' is no name"),
         (VALID.replace("handbook:", "hand__book:"), "names are joined by '__'"),
         (VALID.replace("handbook:", "runs:"), "give the corpus another name"),
         (VALID.replace("handbook:", "{handbook}:"), "line 7: a key is a mapping or a list"),
@@ -85,6 +92,7 @@ def test_a_minimal_file_gets_every_default(tmp_path: Path) -> None:
         (VALID + "    version: 2\n", "version: Input should be 1 (given: 2)"),
         (VALID + "    vector_store: {kind: servr}\n", "did you mean 'server'?"),
         (VALID + "        strategies: [hierarhy]\n", "did you mean 'hierarchy'?"),
+        (VALID + "        strategies: [Hierarchy]\n", "'Hierarchy' is not defined; did you mean"),
         (VALID + "        serve: hierarchy__mini\n", "did you mean 'hierarchy__minilm'?"),
         (VALID + "    corpora: {}\n", "stands twice"),
         ("- a list", "expected a mapping"),
@@ -96,6 +104,66 @@ def test_a_mistake_is_named_with_its_place_and_the_nearest_valid_name(
     tmp_path: Path, broken: str, said: str
 ) -> None:
     assert said in mistake(tmp_path, broken)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("buckets: '8'", "buckets: expected a whole number (given: the text '8'; leave out its"),
+        ("buckets: true", "buckets: expected a whole number (given: true)"),
+        ("buckets: 8.0", "buckets: expected a whole number (given: 8.0)"),
+        ("buckets: [8]", "buckets: expected a whole number, not a list"),
+        ("buckets:", "buckets: expected a whole number (given: nothing)"),
+        ("description: 8", "description: expected text (given: 8); put it in quotes"),
+        ("description: no", "description: expected text (given: false); put it in quotes"),
+        ("retrieval: {rrf_k: '60'}", "retrieval.rrf_k: expected a whole number"),
+        ("retrieval: {bm25: {k: '1.2'}}", "retrieval.bm25.k: expected a number (given: the text"),
+        ("retrieval: {bm25: {stemmer: 1}}", "bm25.stemmer: expected true or false (given: 1)"),
+        ("retrieval: {bm25: {stemmer: 'yes'}}", "bm25.stemmer: expected true or false"),
+        ("parsing: {normalize: {nfc: 'true'}}", "normalize.nfc: expected true or false"),
+        ("gold: {q: {path: g.jsonl, ks: ['5']}}", "gold.q.ks.0: expected a whole number"),
+        ("gold: {q: {path: g.jsonl, confidence: '0.9'}}", "gold.q.confidence: expected a number"),
+        ("gold: {q: {path: 5}}", "gold.q.path"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_and_told(tmp_path: Path, key: str, said: str) -> None:
+    assert said in mistake(tmp_path, VALID + f"        {key}\n")
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (
+            VALID.replace("root: docs", "root: docs, follow_links: 'false'"),
+            "follow_links: expected",
+        ),
+        (VALID.replace("root: docs", "root: docs, max_bytes: '9'"), "max_bytes: expected a whole"),
+        (VALID.replace("root: docs", "root: docs, include: '*.md'"), "include: expected a list"),
+        (VALID.replace("root: docs", "root: docs, exclude: [1]"), "exclude.0: expected text"),
+        (VALID.replace("root: docs", "root: 2024"), "source.root: expected text (given: 2024)"),
+        (VALID.replace("minilm: {}", "minilm: {batch_tokens: '9'}"), "minilm.batch_tokens: expect"),
+        (VALID.replace("max_tokens: 200", "max_tokens: '200'"), "hierarchy.max_tokens: expected"),
+        (VALID + "    vector_store: {lock_timeout_s: '9'}\n", "lock_timeout_s: expected a number"),
+        (VALID + "    vector_store: {hnsw: {m: '16'}}\n", "vector_store.hnsw.m: expected a whole"),
+        (VALID + "    version: '1'\n", "version: Input should be 1 (given: '1')"),
+    ],
+)
+def test_so_it_is_everywhere_in_the_file(tmp_path: Path, broken: str, said: str) -> None:
+    assert said in mistake(tmp_path, broken)
+
+
+def test_what_a_file_can_only_write_as_a_list_or_as_text_is_taken(tmp_path: Path) -> None:
+    text = VALID.replace("root: docs", "root: docs, include: ['*.md']").replace(
+        "max_tokens: 200", "max_tokens: 200, context: [title], overlap: 0.1"
+    )
+    text += "        gold: {q: {path: gold.jsonl, ks: [5, 1], confidence: 0.9}}\n"
+    text += "    vector_store: {folder: elsewhere, lock_timeout_s: 9}\n"
+    configuration = load(tmp_path, text)
+    gold = configuration.corpora["handbook"].gold["q"]
+    assert (gold.path, gold.ks) == (Path("gold.jsonl"), (1, 5))
+    assert isinstance(configuration.vector_store, EmbeddedStore)
+    assert configuration.vector_store.folder == Path("elsewhere")
+    assert configuration.vector_store.lock_timeout_s == 9
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
-from chunk_assets.strict_model import StrictModel
+from chunk_assets.strict_model import StrictModel, Written
 from chunk_assets.validation import explain, json_schema_of, nearest
 
 
@@ -43,7 +43,7 @@ class Machine(StrictModel):
     """Parts in a list."""
     best: Engine | None = None
     """One part, or none."""
-    numbers: tuple[int, ...] = ()
+    numbers: Annotated[tuple[int, ...], Written] = ()
     """Some numbers."""
 
     @field_validator("name")
@@ -66,12 +66,15 @@ def mistakes(value: object, kind: type[BaseModel] | TypeAdapter[Any] = Machine) 
     [
         ({"name": "a", "part": {}}, "unknown key 'part'; did you mean 'parts'?"),
         ({}, "name: this key is required"),
-        ({"name": 5}, "name: Input should be a valid string (given: 5)"),
+        ({"name": 5}, "name: expected text (given: 5); put it in quotes"),
         ({"name": "A"}, "name: 'A' is not lower case"),
         ({"name": "a", "parts": []}, "parts: expected a mapping of keys to values (given: [])"),
         ({"name": "a", "best": 1}, "best: expected a mapping of keys to values (given: 1)"),
         ({"name": "a", "numbers": 1}, "numbers: expected a list (given: 1)"),
-        ({"name": "a", "numbers": ["x"]}, "numbers.0: Input should be a valid integer, unable"),
+        (
+            {"name": "a", "numbers": ["x"]},
+            "numbers.0: expected a whole number (given: the text 'x'",
+        ),
         (
             {"name": "a", "parts": {"p": {"kind": "weel"}}},
             "parts.p: kind: unknown value 'weel'; did you mean 'wheel'?",

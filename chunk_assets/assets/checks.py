@@ -15,10 +15,12 @@ from chunk_assets.assets.findings import (
     inspect_embeddings,
     inspect_raw_documents,
 )
+from chunk_assets.assets.recording import accept
 from chunk_assets.corpus import Corpus
 from partitions.definitions import CorpusPartitions
 from partitions.stages import StagePartition
 from resources.platform import Platform
+from resources.run_log import CHECK_FAILED
 
 RAW_DOCUMENTS = {
     "nothing_quarantined": Promise("Every source item could be read.", blocking=False),
@@ -96,15 +98,16 @@ def _stage_checks(
             _refuse(platform, corpus, work)
         for name, promise in promises.items():
             yield _result(key, name, promise, findings[name])
+        accept(platform, corpus, work, context.run.run_id)
 
     return stage_checks
 
 
 def _refuse(platform: Platform, corpus: Corpus, work: StagePartition) -> None:
     """Note that what was written must not be built upon, and must be made again whole."""
-    last = platform.run_log.state(corpus.name).get(work)
+    last = platform.run_log.latest(corpus.name, work)
     if last is not None:
-        platform.run_log.record(corpus.name, replace(last, status="check_failed"))
+        platform.run_log.record(corpus.name, replace(last, status=CHECK_FAILED))
 
 
 def _result(key: dg.AssetKey, name: str, promise: Promise, finding: Finding) -> dg.AssetCheckResult:

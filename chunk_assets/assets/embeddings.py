@@ -141,7 +141,7 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
             tokens=sum(rows["tokens"].to_pylist()),
             configuration={
                 "embedder_fingerprint": embedder.fingerprint,
-                "computed_by": computed_by(embedder),
+                "computed_by": computed_by(embedder) if report.texts_embedded else "",
             },
             metadata=_usage_metadata(report.usage, embedder, embedder_config),
         )
@@ -152,6 +152,8 @@ def build_embeddings(corpus: Corpus, partitions: CorpusPartitions) -> dg.AssetsD
 def _usage_metadata(
     usage: Usage, embedder: Embedder, config: EmbedderConfig
 ) -> dict[str, dg.MetadataValue]:
+    if not usage.tokens:
+        return {}
     metadata: dict[str, dg.MetadataValue] = {
         "computed_by": dg.MetadataValue.text(computed_by(embedder)),
         "padding_share": dg.MetadataValue.float(round(usage.padding_share, 4)),

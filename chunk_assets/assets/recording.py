@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import dagster as dg
 import pyarrow as pa
@@ -12,7 +13,10 @@ from chunk_assets.lineage.identity import Json
 from chunk_assets.planning import expected_inputs, versions_of
 from partitions.stages import StagePartition
 from resources.platform import Platform, git_commit
-from resources.run_log import Materialization
+from resources.run_log import CHECK_FAILED, OK, UNCHECKED, Materialization
+
+CHECKED = ("raw_documents", "documents", "chunks", "embeddings", "collections")
+"""The stages that have checks."""
 
 
 class Recorder:
@@ -38,7 +42,7 @@ class Recorder:
         state = platform.run_log.state(corpus.name)
         self.inputs = expected_inputs(platform, corpus, self.work, versions_of(state))
         last = state.get(self.work)
-        self.may_reuse = last is None or last.status == "ok"
+        self.may_reuse = last is None or last.status != CHECK_FAILED
         """False after a blocking check refused this partition: then nothing of it is kept."""
 
     def finish(
@@ -55,6 +59,9 @@ class Recorder:
         metadata: Mapping[str, dg.MetadataValue] | None = None,
     ) -> dg.MaterializeResult[None]:
         """Append the run to the `runs` table, and tell Dagster the same.
+
+        Where checks follow it stays unchecked until they have run (`accept`): a process may be
+        killed in between.
 
         Args:
             data_version: the identity of the partition's content.
@@ -83,6 +90,7 @@ class Recorder:
                 counts=counts,
                 tokens=tokens,
                 seconds=seconds,
+                status=UNCHECKED if self._has_checks else OK,
             ),
         )
         partition_rows = "partition_row_count" if self.work.partition else "row_count"
@@ -102,3 +110,18 @@ class Recorder:
                 **(metadata or {}),
             },
         )
+
+    @property
+    def _has_checks(self) -> bool:
+        stage = self.work.stage
+        return stage in CHECKED or bool(self._platform.warehouse.tests_of(stage))
+
+
+def accept(platform: Platform, corpus: Corpus, work: StagePartition, run_id: str) -> None:
+    """Note that the checks of what a run has written have run, in that run, and none refused it.
+
+    Where another run has written the partition meanwhile, its own checks decide.
+    """
+    last = platform.run_log.latest(corpus.name, work)
+    if last is not None and (last.run_id, last.status) == (run_id, UNCHECKED):
+        platform.run_log.record(corpus.name, replace(last, status=OK))

@@ -1,19 +1,24 @@
 """The SQL models of `dbt_like_sql/` as assets, and their tests as asset checks."""
 
+from typing import TYPE_CHECKING
+
 import dagster as dg
 import pyarrow as pa
 
 from chunk_assets.assets.plots import intervals
 from chunk_assets.assets.preview import markdown_table
-from chunk_assets.assets.recording import Recorder
+from chunk_assets.assets.recording import Recorder, accept
 from chunk_assets.corpus import Corpus
 from chunk_assets.lineage.identity import data_version
-from chunk_assets.lineage.sql_columns import ColumnLineage
 from chunk_assets.lineage.sql_models import SqlModel
 from chunk_assets.planning import stages_behind
 from partitions.mappings import all_partitions
+from partitions.stages import StagePartition
 from resources.platform import Platform
 from resources.schemas import SHARED_TABLES
+
+if TYPE_CHECKING:
+    from chunk_assets.lineage.sql_columns import ColumnLineage
 
 GROUP_SUFFIX = "_sql"
 GOLD_STAGES = ("retrieval_runs", "evaluations")
@@ -97,7 +102,7 @@ def _preview_columns(rows: pa.Table, model: SqlModel) -> list[str]:
     return columns
 
 
-def _column_lineage(corpus: Corpus, lineage: ColumnLineage) -> dg.TableColumnLineage:
+def _column_lineage(corpus: Corpus, lineage: "ColumnLineage") -> dg.TableColumnLineage:
     return dg.TableColumnLineage(
         deps_by_column={
             column: [
@@ -144,7 +149,7 @@ def _checks(
             for test in tests
         ],
     )
-    def sql_tests(platform: dg.ResourceParam[Platform]):  # type: ignore[no-untyped-def]  # noqa: ANN202 - Dagster reads the annotation
+    def sql_tests(context: dg.AssetCheckExecutionContext, platform: dg.ResourceParam[Platform]):  # type: ignore[no-untyped-def]  # noqa: ANN202 - Dagster reads the annotation
         for test in tests:
             offending = platform.warehouse.run_test(corpus.name, test.name)
             yield dg.AssetCheckResult(
@@ -158,5 +163,6 @@ def _checks(
                     ),
                 },
             )
+        accept(platform, corpus, StagePartition(model.name, ""), context.run.run_id)
 
     return sql_tests

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from chunk_assets.chunking.cut import Cut
 from chunk_assets.chunking.ruler import Unit
-from chunk_assets.chunking.settings import ContextPart, StrategySettings
+from chunk_assets.chunking.settings import Context, StrategySettings
 from chunk_assets.chunking.spans import positions
 from chunk_assets.chunking.view import DocumentView
 from chunk_assets.lineage.identity import Json
@@ -29,7 +29,7 @@ class Hierarchy(StrategySettings):
     DEFAULT_MAXIMUM: ClassVar[int] = 200
 
     chunker: Literal["hierarchy"] = "hierarchy"
-    context: tuple[ContextPart, ...] = ("heading_path",)
+    context: Context = ("heading_path",)
     """What is put before the text for the embedding model only: `title`, `heading_path`."""
     min_section: Annotated[int, Field(strict=True, ge=0)] | None = None
     """Sections shorter than this join a neighbour under the same parent, or the parent's own text,

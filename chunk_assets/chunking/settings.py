@@ -10,9 +10,10 @@ from chunk_assets.chunking.cut import Cut
 from chunk_assets.chunking.ruler import Unit
 from chunk_assets.chunking.view import DocumentView
 from chunk_assets.lineage.identity import Json
-from chunk_assets.strict_model import StrictModel
+from chunk_assets.strict_model import StrictModel, Written
 
 ContextPart = Literal["title", "heading_path"]
+Context = Annotated[tuple[ContextPart, ...], Written]
 
 Size = Annotated[int, Field(strict=True, gt=0)]
 SizeOrFraction = (
@@ -50,7 +51,7 @@ class StrategySettings(StrictModel):
     tokenizer: str | None = None
     """The embedder whose tokenizer counts `max_tokens`; default: that of the embedder it is
     indexed with."""
-    context: tuple[ContextPart, ...] = ()
+    context: Context = ()
     """What is put before the text for the embedding model only: `title`, `heading_path`."""
     description: str = ""
     """A note for readers. Changes nothing."""

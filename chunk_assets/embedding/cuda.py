@@ -141,11 +141,9 @@ def use_exact_products() -> None:
     """
     import torch
 
+    # The one switch that old and new versions have, and that keeps their others in agreement.
+    torch.set_float32_matmul_precision("highest")
     matmul = torch.backends.cuda.matmul
-    if hasattr(matmul, "fp32_precision"):
-        matmul.fp32_precision = "ieee"
-    else:  # torch before 2.9
-        matmul.allow_tf32 = False
     matmul.allow_bf16_reduced_precision_reduction = False
     matmul.allow_fp16_reduced_precision_reduction = False
 

@@ -14,7 +14,7 @@ from chunk_assets.embedding.fingerprint import embedder_fingerprint, model_ident
 from chunk_assets.embedding.hardware import resolve_workers
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file
 from chunk_assets.embedding.model_files import ModelFiles
-from chunk_assets.embedding.unit_vectors import check_shape, defect, normalize
+from chunk_assets.embedding.unit_vectors import check_shape, defects, normalize
 from chunk_assets.embedding.usage import Usage
 from chunk_assets.errors import EmbeddingError
 from chunk_assets.lineage.identity import Fingerprint
@@ -144,8 +144,7 @@ class LocalEmbedder:
         for positions, rows in self._runner.run(inputs, self._prompt_tokens(prompt), threads):
             check_shape(rows, len(positions), self.dimension)
             vectors[positions] = normalize(rows)
-        for position, vector in enumerate(vectors):
-            wrong = defect(vector)
+        for position, wrong in enumerate(defects(vectors)):
             if wrong is not None:
                 raise EmbeddingError(
                     f"embedder {self._name!r} ({self.computed_by}): text {position + 1} of "

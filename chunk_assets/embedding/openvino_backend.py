@@ -14,7 +14,7 @@ from chunk_assets.embedding.hardware import available_cores, resolve_device, res
 from chunk_assets.embedding.local_embedder import LocalEmbedder
 from chunk_assets.embedding.model_files import ModelFiles, locate_model, read_model_files
 from chunk_assets.embedding.openvino_library import silence_telemetry
-from chunk_assets.embedding.openvino_model import converted_model, refusal
+from chunk_assets.embedding.openvino_model import converted_model
 from chunk_assets.errors import ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def build_openvino_embedder(name: str, config: EmbedderConfig) -> Embedder:
     from chunk_assets.embedding.torch_backend import TorchEngine
 
     reference = TorchEngine(files, device, precision)
-    if refusal(files) is not None:
-        return LocalEmbedder(name, config, files, reference)
     return LocalEmbedder(name, config, files, engine, reference)
 
 

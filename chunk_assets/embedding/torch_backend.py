@@ -270,8 +270,14 @@ class TorchEngine:
             min(TYPICAL_LENGTH, longest),
             cuda.peak_share(self._device),
         )
-        # The very first batch loads kernels, and compiles where that is asked for.
-        measure(SMALLEST_TOKENS)
+        try:
+            measure(SMALLEST_TOKENS)  # the very first batch loads kernels
+        except MemoryError as error:
+            raise EmbeddingError(
+                f"{self._device} has too little free memory for a batch of {SMALLEST_TOKENS} "
+                f"tokens beside model {self._files.source!r}: {error}. Free some, or use another "
+                "device."
+            ) from error
         return find_token_budget(measure)
 
     @property

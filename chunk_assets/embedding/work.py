@@ -9,7 +9,7 @@ import numpy.typing as npt
 from chunk_assets.embedding.config import OverflowMode
 from chunk_assets.embedding.embedder import Embedder, Vectors
 from chunk_assets.embedding.overflow import Fitted, fit, pool
-from chunk_assets.embedding.unit_vectors import check_shape, defect
+from chunk_assets.embedding.unit_vectors import check_shape, defect, defects
 from chunk_assets.embedding.usage import Usage, usage_of
 from chunk_assets.errors import ChunkAssetsError, EmbeddingError
 from chunk_assets.lineage.identity import VectorKey
@@ -214,7 +214,7 @@ def _embed(units: Sequence[_Unit], embedder: Embedder) -> Iterator[_Outcome]:
         yield from _embed(units[:middle], embedder)
         yield from _embed(units[middle:], embedder)
         return
-    reasons = [defect(vector) for vector in vectors]
+    reasons = defects(np.stack(vectors))
     wrong = next((reason for reason in reasons if reason is not None), None)
     if wrong is not None:
         _raise_unless_it_works(embedder, EmbeddingError(wrong))

@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.float32]
 
 # How many workers a batch may take with it before it is the batch that is to blame.
 _TRIES = 3
-# How often in a row a worker is started again without having finished a single batch.
+# How often in a row a worker is started again that ends before it is ready.
 _MOST_RESTARTS = 3
 
 
@@ -142,6 +142,8 @@ class WorkerPool:
                 again.
             MemoryError: if a worker's memory was short.
         """
+        if not self._in_use:
+            self.start(1)
         reason = ""
         for tried in range(1, _TRIES + 1):
             worker = self._take()
@@ -196,7 +198,7 @@ class _Worker:
         self._starting: Future[Started] | None = None
         self._threads = 1
         self._told: int | None = None
-        self._fruitless = 0
+        self._false_starts = 0
         self._is_closed = False
         self.batches = 0
         self.under_way = 0
@@ -225,13 +227,14 @@ class _Worker:
             self._threads = threads or self._threads
             process = self._process
             if process is None or process.has_ended:
-                if self._fruitless > _MOST_RESTARTS:
+                if self._false_starts > _MOST_RESTARTS:
+                    times, self._false_starts = self._false_starts, 0
                     raise EmbeddingError(
-                        f"{self} ended {self._fruitless} times without computing a single batch: "
-                        "what it wrote to standard error says why. If memory is short, lower "
-                        "workers or batch_tokens; to see it fail in this process, set workers: 1."
+                        f"{self} ended {times} times before it was ready: what it wrote to "
+                        "standard error says why. If memory is short, lower workers; to see it "
+                        "fail in this process, set workers: 1."
                     )
-                self._fruitless += 1
+                self._false_starts += 1
                 process = self._process = WorkerProcess(self._place.environment)
                 self._told = None
             if self._starting is None or self._told != self._threads:
@@ -255,6 +258,7 @@ class _Worker:
             except (RuntimeError, MemoryError) as error:
                 self._told = None
                 raise EmbeddingError(f"{self} cannot start: {error}") from error
+            self._false_starts = 0
             self.at_once = min(started.at_once, MOST_AT_ONCE)
             self.batch_tokens = started.batch_tokens
             return process, started
@@ -264,7 +268,6 @@ class _Worker:
         process, _ = self.ready()
         rows: Rows = process.ask(batch).result()
         with self._lock:
-            self._fruitless = 0
             self.batches += 1
         return rows
 

@@ -1,11 +1,10 @@
 """How a gold set is read and scored."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveInt
 
-from chunk_assets.strict_model import StrictModel
+from chunk_assets.strict_model import StrictModel, Written, WrittenPath
 
 Scope = Literal["corpus", "document"]
 
@@ -17,13 +16,13 @@ def _ascending(values: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(values))
 
 
-Cutoffs = Annotated[tuple[PositiveInt, ...], AfterValidator(_ascending)]
+Cutoffs = Annotated[tuple[PositiveInt, ...], Written, AfterValidator(_ascending)]
 
 
 class GoldSetConfig(StrictModel):
     """Questions with the evidence that answers them, and how a ranking is scored against it."""
 
-    path: Path
+    path: WrittenPath
     """JSON Lines file of questions; its format is described in `docs/guides/gold.md`."""
     description: str = ""
     """What the questions are and where they come from, for whoever reads the leaderboard."""

@@ -18,10 +18,12 @@ One JSON object a line:
 All pieces of a query are wanted, each in any one of its places. `doc_id` is the document's URI in
 the corpus; the record's own `doc_id` is the default of its spans and quotes (a quote without any is
 looked for in every document). `relevance` is a whole number from 1, default 1. Further keys are
-allowed (those of a record are kept as `extras`), unless they look like a known one mistyped.
+allowed (those of a record are kept as `extras`), unless they look like a known one mistyped
+(`span`, `SPANS`, `docId`).
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -57,11 +59,17 @@ class _Open(BaseModel):
 
     @model_validator(mode="after")
     def _has_no_mistyped_key(self) -> Self:
+        known = {_bare(name): name for name in type(self).model_fields}
         for key in self.model_extra or {}:
-            meant = get_close_matches(key, type(self).model_fields, n=1, cutoff=0.8)
+            meant = get_close_matches(_bare(key), known, n=1, cutoff=0.8)
             if meant:
-                raise ValueError(f"there is no key `{key}`; did you mean `{meant[0]}`?")
+                raise ValueError(f"there is no key `{key}`; did you mean `{known[meant[0]]}`?")
         return self
+
+
+def _bare(key: str) -> str:
+    """A key without what people write differently: `docId`, `Doc-ID` and `doc_id` are one."""
+    return re.sub(r"[\W_]", "", key).casefold()
 
 
 class _Part(_Open):

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pytrec_eval
 
 from chunk_assets.evaluation.evidence import Evidence
 from chunk_assets.evaluation.relevance import Relevant
@@ -156,6 +155,8 @@ def _qrels(
 def _scores(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], measures: set[str]
 ) -> Mapping[str, Mapping[str, float]]:
+    import pytrec_eval
+
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, measures)
     scores: Mapping[str, Mapping[str, float]] = evaluator.evaluate(run)
     return scores

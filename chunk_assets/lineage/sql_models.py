@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Literal, NamedTuple
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.optimizer.scope import traverse_scope
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from chunk_assets.errors import ChunkAssetsError
 from chunk_assets.lineage.identity import Fingerprint, fingerprint
 from chunk_assets.validation import nearest
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
 
 Kind = Literal["staging", "view", "mart", "test"]
 
@@ -78,7 +77,7 @@ class _File(NamedTuple):
     file: str
     sql: str
     description: str
-    query: exp.Query
+    query: "exp.Query"
     models: tuple[str, ...]
     sources: tuple[str, ...]
 
@@ -102,7 +101,7 @@ def load_models(folder: Traversable, sources: Collection[str]) -> dict[str, SqlM
             or models depend on each other in a circle.
     """
     found: dict[str, _File] = {}
-    for kind, file, sql in _files(folder):
+    for kind, file, sql in model_files(folder):
         model = _read(kind, file, sql)
         if model.name in found:
             raise SqlModelError(
@@ -127,12 +126,16 @@ def mart_tests(mart: str, models: Mapping[str, SqlModel]) -> list[SqlModel]:
     return sorted((test for test in tests if test.tested_mart == mart), key=lambda test: test.name)
 
 
-def parse_model(file: str, sql: str) -> exp.Query:
+def parse_model(file: str, sql: str) -> "exp.Query":
     """The syntax tree of a model.
 
     Raises:
         SqlModelError: if it is not exactly one select.
     """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
     try:
         statements = [tree for tree in sqlglot.parse(sql, dialect=DIALECT) if tree is not None]
     except SqlglotError as error:
@@ -145,8 +148,11 @@ def parse_model(file: str, sql: str) -> exp.Query:
             raise SqlModelError(f"{file}: a model is one select; found: {kinds}.")
 
 
-def outer_tables(query: exp.Query) -> list[exp.Table]:
+def outer_tables(query: "exp.Query") -> "list[exp.Table]":
     """The tables a query reads from outside: neither its own CTEs nor table functions."""
+    from sqlglot import exp
+    from sqlglot.optimizer.scope import traverse_scope
+
     found: dict[int, exp.Table] = {}
     for scope in traverse_scope(query):
         for source in scope.sources.values():
@@ -155,7 +161,8 @@ def outer_tables(query: exp.Query) -> list[exp.Table]:
     return list(found.values())
 
 
-def _files(folder: Traversable) -> Iterator[tuple[Kind, str, str]]:
+def model_files(folder: Traversable) -> Iterator[tuple[Kind, str, str]]:
+    """Kind, file and SQL of each model of a folder, by kind, then by name."""
     for subfolder, kind in _FOLDERS.items():
         directory = folder / subfolder
         if not directory.is_dir():
@@ -184,19 +191,31 @@ def _read(kind: Kind, file: str, sql: str) -> _File:
                 f"models by their bare name and source tables as {SOURCE_SCHEMA}.<table>."
             )
     return _File(
-        name=file.rpartition("/")[2].removesuffix(".sql"),
+        name=model_name(file),
         kind=kind,
         file=file,
         sql=sql,
-        description=first_line.removeprefix("-- ").strip(),
+        description=model_description(sql),
         query=query,
         models=tuple(sorted(models)),
         sources=tuple(sorted(sources)),
     )
 
 
-def _place(error: SqlglotError) -> str:
+def model_name(file: str) -> str:
+    """The name of the model in a file."""
+    return file.rpartition("/")[2].removesuffix(".sql")
+
+
+def model_description(sql: str) -> str:
+    """The first line of a model, a comment."""
+    return sql.partition("\n")[0].removeprefix("-- ").strip()
+
+
+def _place(error: "SqlglotError") -> str:
     """What is wrong and where, without the terminal colours of sqlglot's own message."""
+    from sqlglot.errors import ParseError
+
     if isinstance(error, ParseError) and error.errors:
         first = error.errors[0]
         return f"line {first['line']}, column {first['col']}: {first['description']}"

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, get_args
 
-import pathspec
-
 from chunk_assets.errors import ParseError
 
 Format = Literal["markdown", "restructuredtext", "text"]
@@ -90,6 +88,8 @@ def route(
 
 def matches(uri: str, glob: str) -> bool:
     """Whether a URI is meant by a glob, as in a `.gitignore`."""
+    import pathspec
+
     return pathspec.GitIgnoreSpec.from_lines([glob]).match_file(uri)
 
 

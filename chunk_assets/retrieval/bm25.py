@@ -6,14 +6,16 @@ be recomputed when documents come and go.
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import qdrant_edge
 from pydantic import Field
 
 from chunk_assets.lineage.identity import Fingerprint, fingerprint
 from chunk_assets.retrieval.vector_store import SparseVector
 from chunk_assets.strict_model import StrictModel
+
+if TYPE_CHECKING:
+    import qdrant_edge
 
 Language = Literal[
     "arabic",
@@ -35,12 +37,6 @@ Language = Literal[
     "turkish",
 ]
 """The languages Qdrant has both stop words and a Snowball stemmer for."""
-
-_TOKENIZERS = {
-    "word": qdrant_edge.TokenizerType.Word,
-    "multilingual": qdrant_edge.TokenizerType.Multilingual,
-    "whitespace": qdrant_edge.TokenizerType.Whitespace,
-}
 
 
 class Bm25Config(StrictModel):
@@ -79,13 +75,20 @@ class Bm25Encoder:
     """
 
     def __init__(self, config: Bm25Config) -> None:
+        import qdrant_edge
+
+        tokenizers = {
+            "word": qdrant_edge.TokenizerType.Word,
+            "multilingual": qdrant_edge.TokenizerType.Multilingual,
+            "whitespace": qdrant_edge.TokenizerType.Whitespace,
+        }
         stemmed = config.stemmer and config.language is not None
         self._model = qdrant_edge.Bm25(
             qdrant_edge.Bm25Config(
                 k=config.k,
                 b=config.b,
                 avg_len=config.avg_len,
-                tokenizer=_TOKENIZERS[config.tokenizer],
+                tokenizer=tokenizers[config.tokenizer],
                 language=config.language,
                 ascii_folding=config.ascii_folding,
                 # Left unset, both fall back to those of the language, and that to English.
@@ -108,5 +111,5 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _sparse(vector: qdrant_edge.SparseVector) -> SparseVector:
+def _sparse(vector: "qdrant_edge.SparseVector") -> SparseVector:
     return SparseVector(tuple(vector.indices), tuple(vector.values))

@@ -8,10 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from chunk_assets.environment import expand
-from chunk_assets.sources.files import FilesSource
-from chunk_assets.sources.package_docs import PackageDocsSource
 from chunk_assets.sources.source import Source
-from chunk_assets.strict_model import StrictModel
+from chunk_assets.strict_model import StrictModel, Written
 
 NEVER_DOCUMENTS = (
     ".*",  # hidden files and folders: .git, .venv, .env, .chunk_assets, .DS_Store
@@ -19,6 +17,8 @@ NEVER_DOCUMENTS = (
     "node_modules/",
     "/chunk_assets.yaml",
 )
+
+Patterns = Annotated[tuple[str, ...], Written]
 
 
 class SourceSettings(StrictModel):
@@ -36,15 +36,15 @@ class FilesConfig(SourceSettings):
     """Which source this is."""
     root: str
     """The folder, relative to the configuration file; may hold `${NAME}`."""
-    include: tuple[str, ...] = ("**",)
+    include: Patterns = ("**",)
     """Which files are documents, as in a `.gitignore`: `*.md`, `/guides/**`."""
-    exclude: tuple[str, ...] = ()
+    exclude: Patterns = ()
     """Which of them are not, as in a `.gitignore`."""
-    exclude_always: tuple[str, ...] = NEVER_DOCUMENTS
+    exclude_always: Patterns = NEVER_DOCUMENTS
     """The same, for what is hardly ever a document; empty it to have everything."""
     follow_links: bool = False
-    """Whether symbolic links to files and folders are followed, also out of the root; a link that
-    is not followed is no document."""
+    """Whether symbolic links to files and folders are followed, also out of the root. One that is
+    not followed is no document; `apply` and `status` name those that lead out of the root."""
     max_bytes: Annotated[int, Field(gt=0)] = 50_000_000
     """A larger file goes to the quarantine instead of being read."""
 
@@ -57,7 +57,7 @@ class PackageDocsConfig(SourceSettings):
     of: str = "chunk-assets"
     """The distribution whose requirements, and theirs, are taken (without extras), so that what
     else is installed changes nothing."""
-    exclude: tuple[str, ...] = ()
+    exclude: Patterns = ()
     """Names of distributions to leave out."""
     min_characters: Annotated[int, Field(ge=1)] = 200
     """Shorter descriptions are no documents."""
@@ -80,7 +80,11 @@ def build_source(
         ConfigurationError: if the root names an environment variable that is not set.
     """
     if isinstance(config, PackageDocsConfig):
+        from chunk_assets.sources.package_docs import PackageDocsSource
+
         return PackageDocsSource(config.of, config.exclude, config.min_characters)
+    from chunk_assets.sources.files import FilesSource
+
     root = base_dir / Path(expand(config.root)).expanduser()
     return FilesSource(
         root,

@@ -17,6 +17,8 @@ _MAX_PATHS_PER_FOLDER = 64
 """Folders that link to each other are reached by exponentially many paths; past this many, a
 further path to the same folder is a problem of its own item instead."""
 
+_NAMED_LINKS = 5
+
 _Place = tuple[int, int]
 """Device and inode of a folder."""
 
@@ -33,9 +35,10 @@ class FilesSource:
     """Lists and reads the files of a folder; a file's URI is its path below it.
 
     Names that are no UTF-8 are percent-encoded in URIs, see `uri_of`. A symbolic link that is not
-    followed is no document. What cannot be read is an item with a problem: a dangling link, a file
-    over the size limit or without permission, a pipe, socket or device (which is never opened), and
-    a folder that cannot be listed, whose URI ends with `/`.
+    followed is no document, but a remark if it leads out of the folder. What cannot be read is an
+    item with a problem: a dangling link, a file over the size limit or without permission, a pipe,
+    socket or device (which is never opened), and a folder that cannot be listed, whose URI ends
+    with `/`.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class FilesSource:
         self._follow_links = follow_links
         self._max_bytes = max_bytes
         self._listed: dict[str, str] = {}
+        self._unfollowed: list[str] = []
 
     def list_items(self) -> list[SourceItem]:
         """Every included file, sorted by URI; nothing is opened.
@@ -66,9 +70,28 @@ class FilesSource:
                 f"The source folder {self._root} {what}. Create it, mount it, or correct "
                 "`source.root` in the configuration; nothing was removed."
             )
+        self._unfollowed = []
         items = sorted(self._walk(), key=lambda item: item.uri)
         self._listed = {item.uri: item.signature for item in items}
         return items
+
+    def remarks(self) -> list[str]:
+        """Links that were not followed in the latest listing, if they lead out of the root.
+
+        What others lead to is listed under its own path, or excluded.
+        """
+        links = sorted(self._unfollowed)
+        if not links:
+            return []
+        more = f" and {len(links) - _NAMED_LINKS} more" if len(links) > _NAMED_LINKS else ""
+        named = f"{', '.join(links[:_NAMED_LINKS])}{more}"
+        is_one = len(links) == 1
+        return [
+            f"{'1 symbolic link leads' if is_one else f'{len(links)} symbolic links lead'} out of "
+            f"the source's folder and {'is' if is_one else 'are'} not followed: {named}. Set "
+            "source.follow_links: true to have what is there, or exclude "
+            f"{'it' if is_one else 'them'}."
+        ]
 
     def read(self, uri: str) -> bytes:
         """The bytes of one file, all from one version of it.
@@ -130,12 +153,23 @@ class FilesSource:
             for entry in entries:
                 uri = folder.uri + uri_of(entry.name)
                 if entry.is_symlink() and not self._follow_links:
+                    if self._would_be_missed(entry, uri):
+                        self._unfollowed.append(uri)
                     continue
                 if _is_folder(entry, self._follow_links):
                     if not self._exclude.match_file(f"{uri}/"):
                         waiting.append(_Folder(entry.path, f"{uri}/", above))
                 elif self._include.match_file(uri) and not self._exclude.match_file(uri):
                     yield from self._item(entry, uri)
+
+    def _would_be_missed(self, entry: "os.DirEntry[bytes]", uri: str) -> bool:
+        """Whether a link leads out of the root to what would be listed if it were followed."""
+        if _is_folder(entry, follow_links=True):
+            is_wanted = not self._exclude.match_file(f"{uri}/")
+        else:
+            is_wanted = self._include.match_file(uri) and not self._exclude.match_file(uri)
+        target = Path(os.path.realpath(os.fsdecode(entry.path)))
+        return is_wanted and not target.is_relative_to(self._root.resolve())
 
     def _item(self, entry: "os.DirEntry[bytes]", uri: str) -> Iterator[SourceItem]:
         try:

@@ -62,6 +62,10 @@ class PackageDocsSource:
                 items += self._item(name, found)
         return sorted(items, key=lambda item: item.uri)
 
+    def remarks(self) -> Sequence[str]:
+        """None: what is left out is what the configuration says."""
+        return ()
+
     def read(self, uri: str) -> bytes:
         """The description of one package, in UTF-8.
 

@@ -36,6 +36,9 @@ class Source(Protocol):
                 a `problem`; a listing never silently shrinks.
         """
 
+    def remarks(self) -> Sequence[str]:
+        """What the latest listing left out that somebody might miss, and how to have it."""
+
     def read(self, uri: str) -> bytes:
         """The bytes of one item.
 

@@ -1,5 +1,5 @@
 -- A row is one materialization of one partition.
--- A blocking check that refuses what a run has written logs the run again; the last word counts.
+-- A run is logged when it has written, and again when its checks have run; the last word counts.
 select
     corpus,
     stage,

@@ -19,7 +19,7 @@ stage_runs as (
     select
         stage,
         count(*) filter (where runs_since = 1) as partitions,
-        count(*) filter (where runs_since = 1 and status <> 'ok') as failed_partitions,
+        count(*) filter (where runs_since = 1 and status = 'check_failed') as failed_partitions,
         count(*) as runs,
         coalesce(sum(tokens), 0)::bigint as tokens,
         coalesce(round(sum(seconds), 3), 0) as seconds,

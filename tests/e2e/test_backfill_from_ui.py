@@ -20,7 +20,7 @@ from small_platform import SmallPlatform, guide
 
 from chunk_assets.instance import open_instance
 from chunk_assets.selection import Selection
-from chunk_assets.status import out_of_date
+from chunk_assets.status import outlook
 
 pytestmark = [
     pytest.mark.slow,
@@ -96,7 +96,7 @@ class Ui:
 
     def status(self) -> dict[str, tuple[str, ...]]:
         """What `chunk-assets status` lists."""
-        found = out_of_date(self.small.platform(), self.instance, Selection())
+        found = outlook(self.small.platform(), self.instance, Selection()).out_of_date
         return {str(item.work): item.reasons for item in found}
 
 

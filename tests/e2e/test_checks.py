@@ -20,7 +20,7 @@ from chunk_assets.corpus import Corpus
 from chunk_assets.lineage.identity import ChunkId
 from chunk_assets.retrieval.vector_store import Point, SparseVector
 from chunk_assets.selection import Selection
-from chunk_assets.status import out_of_date
+from chunk_assets.status import outlook
 from partitions.stages import StagePartition
 from resources.platform import Platform
 from resources.schemas import CORPUS_TABLES, SHARED_TABLES
@@ -116,7 +116,7 @@ def results_by_stage(report: Report) -> dict[str, bool]:
 
 
 def reasons(small: SmallPlatform) -> dict[StagePartition, tuple[str, ...]]:
-    found = out_of_date(small.platform(), small.instance, Selection())
+    found = outlook(small.platform(), small.instance, Selection()).out_of_date
     return {item.work: item.reasons for item in found}
 
 

@@ -18,7 +18,7 @@ from chunk_assets import apply as applying
 from chunk_assets import cli
 
 COMMANDS = ["init", "config", "apply", "status", "search", "leaderboard", "quarantine"]
-COMMANDS += ["sql", "chunk", "ui"]
+COMMANDS += ["sql", "chunk", "doctor", "ui"]
 READING = ["config", "status", "leaderboard", "quarantine"]
 GOLD = {
     "query_id": "q1",
@@ -218,6 +218,45 @@ class TestConfig:
         assert "${QDRANT_API_KEY}" in outcome.out
         assert "hunter2" not in outcome.out + outcome.err
 
+    def test_what_it_names_and_is_not_there_is_a_warning(
+        self, run: Run, alone: SmallPlatform, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("QDRANT_KEY", raising=False)
+        monkeypatch.setenv("SET", "yes")
+        monkeypatch.delenv("GOLD", raising=False)
+        alone.extra = {
+            "vector_store": {"kind": "server", "url": "http://h:1", "api_key": "${QDRANT_KEY}"},
+            "storage": "${SET}",
+        }
+        alone.corpus |= {
+            "gold": {
+                "lost": {"path": "lost.jsonl"},
+                "broken": {"path": "broken.jsonl"},
+                "unset": {"path": "${GOLD}/gold.jsonl"},
+                "good": {"path": "good.jsonl"},
+            }
+        }
+        (alone.folder / "good.jsonl").write_text(json.dumps(GOLD))
+        (alone.folder / "broken.jsonl").write_text(json.dumps({**GOLD, "SPANS": []}))
+        outcome = run("config", "-c", alone.configure(), "--json")
+        assert outcome.code == 0
+        assert outcome.json["corpora"].keys() == {"guides"}
+        lines = outcome.err.splitlines()
+        assert all(line.startswith("warning: ") for line in lines)
+        for name, said in {
+            "QDRANT_KEY": "not set",
+            "GOLD:": "not set",
+            "gold set lost": f"there is no file {alone.folder}/lost.jsonl",
+            "gold set broken": "there is no key `SPANS`; did you mean `spans`?",
+            "gold set unset": "GOLD is not set",
+        }.items():
+            (line,) = [line for line in lines if name in line]
+            assert said in line
+        assert len(lines) == 5
+
+    def test_what_is_there_is_no_warning(self, run: Run, alone: SmallPlatform) -> None:
+        assert run("config", "-c", alone.config_file).err == ""
+
 
 class TestInit:
     def test_it_writes_a_commented_configuration_that_loads(self, run: Run, tmp_path: Path) -> None:
@@ -261,7 +300,8 @@ class TestInit:
     ) -> None:
         outcome = run("init", tmp_path, "--corpus", "My Docs")
         assert outcome.code == 1
-        assert "My Docs" in outcome.err
+        assert outcome.err.startswith("error: --corpus: 'My Docs' is no name: ")
+        assert "write 'my_docs', for example" in outcome.err
         assert list(tmp_path.iterdir()) == []
 
     def test_a_refused_name_leaves_the_configuration_that_is_there(
@@ -321,15 +361,17 @@ class TestApply:
         assert first["success"] is True
         assert len({run["run_id"] for run in report["by_partition"]}) == report["runs"]
 
-    def test_a_second_build_says_that_there_is_nothing_to_do(
+    def test_a_second_build_says_that_there_is_nothing_to_do_and_what_is_left_out(
         self, run: Run, built: SmallPlatform
     ) -> None:
         outcome = run("apply", "-c", built.config_file)
-        assert outcome.code == 0
+        assert outcome.code == 2
         assert "nothing to do, 0 texts embedded" in outcome.out
+        assert "1 document in quarantine: `chunk-assets quarantine`" in outcome.out
         report = run("apply", "-c", built.config_file, "--json").json
         assert report["runs"] == 0
         assert report["by_partition"] == []
+        assert report["in_quarantine"] == 1
         assert report["documents"]["unchanged"] == report["documents"]["seen"] == 3
 
     def test_a_check_that_falls_short_is_exit_code_2_and_in_the_json(
@@ -345,8 +387,39 @@ class TestApply:
         outcome = run("apply", "-c", alone.config_file, "--select", "guides/hierarchy/b00")
         assert outcome.code == 2
         assert "check fell short: guides/documents/b00: nothing_quarantined" in outcome.out
-        assert "1 documents are in quarantine" in outcome.out
-        assert "chunk-assets quarantine" in outcome.out
+        assert "1 document in quarantine: `chunk-assets quarantine`" in outcome.out
+
+    def test_when_all_is_right_the_exit_code_is_0_from_apply_and_status_alike(
+        self, run: Run, alone: SmallPlatform
+    ) -> None:
+        alone.write({"pump.md": guide("pump", 1), "table.csv": "1,2"})
+        codes = [run(c, "-c", alone.config_file).code for c in ("apply", "apply", "status")]
+        assert codes == [2, 2, 2]
+        (alone.docs / "table.csv").unlink()
+        assert run("status", "-c", alone.config_file).code == 2
+        assert [run(c, "-c", alone.config_file).code for c in ("apply", "apply")] == [0, 0]
+        outcome = run("status", "-c", alone.config_file)
+        assert (outcome.code, outcome.out) == (0, "Everything is up to date.\n")
+
+    def test_a_source_that_cannot_be_listed_is_exit_code_1_when_the_rest_is_done(
+        self, run: Run, alone: SmallPlatform
+    ) -> None:
+        alone.write({"pump.md": guide("pump", 1)})
+        lost = {**alone.corpus, "source": {"kind": "files", "root": "elsewhere"}}
+        guides = {**alone.corpus, "source": {"kind": "files", "root": "docs"}}
+        alone.extra = {"corpora": {"lost": lost, "guides": guides}}
+        path = alone.configure()
+        outcome = run("apply", "-c", path)
+        assert outcome.code == 1
+        assert "✓ guides/collections/hierarchy__counting" in outcome.err
+        assert "failed: corpus lost: The source folder" in outcome.out
+        for flags in ([], ["--json"]):
+            found = run("status", "-c", path, *flags)
+            assert found.code == 1
+            assert "failed: corpus lost: The source folder" in found.err
+        (failed,) = run("apply", "-c", path, "--json").json["failed_corpora"]
+        assert failed["corpus"] == "lost"
+        assert "elsewhere does not exist" in failed["message"]
 
     def test_a_run_that_fails_is_exit_code_1_with_its_reason(
         self, run: Run, alone: SmallPlatform
@@ -403,10 +476,15 @@ class TestApply:
 
 @pytest.mark.slow
 class TestStatus:
-    def test_when_all_is_up_to_date_it_says_so(self, run: Run, built: SmallPlatform) -> None:
+    def test_when_all_is_up_to_date_it_says_so_and_what_is_left_out(
+        self, run: Run, built: SmallPlatform
+    ) -> None:
         outcome = run("status", "-c", built.config_file)
-        assert (outcome.code, outcome.out) == (0, "Everything is up to date.\n")
-        assert run("status", "-c", built.config_file, "--json").json == []
+        assert outcome.code == 2
+        assert outcome.out.startswith("Everything is up to date.\n1 document in quarantine: ")
+        as_json = run("status", "-c", built.config_file, "--json")
+        assert (as_json.code, as_json.json) == (2, [])
+        assert "1 document in quarantine: `chunk-assets quarantine`" in as_json.err
 
     def test_a_change_is_exit_code_2_with_its_reason(self, run: Run, built: SmallPlatform) -> None:
         edited = replace(built, strategies={"hierarchy": {"chunker": "hierarchy", "max_words": 9}})
@@ -464,6 +542,39 @@ class TestSearch:
         out = run("search", "boiler step 1", "-c", built.config_file, "--k", "1").out
         assert re.match(r"1\. boiler\.md \[\d+, \d+\)  score \d", out)
         assert out.count(". boiler.md") == 1
+
+    @pytest.mark.parametrize("question", [["search", "pump"], ["leaderboard"]])
+    def test_what_is_out_of_date_says_so(
+        self, run: Run, built: SmallPlatform, question: list[str]
+    ) -> None:
+        fresh = run(*question, "-c", built.config_file, "--json")
+        assert {row["out_of_date"] for row in fresh.json} == {0}
+        assert fresh.err == ""
+        file = built.docs / "pump.md"
+        before = file.read_text()
+        file.write_text(before + "\nMore.\n")
+        try:
+            stale = run(*question, "-c", built.config_file, "--json")
+            status = run("status", "-c", built.config_file, "--json")
+        finally:
+            file.write_text(before)
+            run("apply", "-c", built.config_file)
+        (number,) = {row["out_of_date"] for row in stale.json}
+        assert f"This may be out of date: {number} partitions are not up to date." in stale.err
+        assert "`chunk-assets status`" in stale.err
+        # All of the corpus stands behind a leaderboard; a search is answered by its collection.
+        stages = {item["asset"] for item in status.json}
+        assert number == len(status.json) if question == ["leaderboard"] else len(stages) > number
+
+    def test_a_source_that_is_gone_stops_no_search(self, run: Run, built: SmallPlatform) -> None:
+        built.docs.rename(built.folder / "aside")
+        try:
+            outcome = run("search", "pump", "-c", built.config_file, "--json")
+        finally:
+            (built.folder / "aside").rename(built.docs)
+        assert outcome.code == 0
+        assert {hit["out_of_date"] for hit in outcome.json} == {None}
+        assert "It cannot be told whether this is up to date: The source folder" in outcome.err
 
     @pytest.mark.parametrize("name", ["hierarchy", "hierarchy__counting"])
     def test_a_strategy_or_an_index_may_be_named(
@@ -652,6 +763,26 @@ class TestChunk:
         by_name = run(*arguments, "hierarchy").json
         assert by_name == run(*arguments, json.dumps(STRATEGIES["hierarchy"])).json
 
+    def test_a_corpus_lends_its_way_of_parsing(self, run: Run, alone: SmallPlatform) -> None:
+        alone.write({"old/page.inc": "# One\n\nText.\n\n\n\nMore.\n"})
+        alone.corpus |= {
+            "parsing": {
+                "formats": {"/old/*.inc": "markdown"},
+                "normalize": {"collapse_blank_lines": True},
+            }
+        }
+        file = alone.docs / "old" / "page.inc"
+        arguments = ["chunk", file, "-c", alone.configure(), "--strategy", INLINE, "--json"]
+        assert "format not supported" in run(*arguments).err
+        document = run(*arguments, "--corpus", "guides").json["document"]
+        assert document["format"] == "markdown"
+        assert document["text_length"] == len("# One\n\nText.\n\nMore.\n")
+        # A pin goes by the path below the root; elsewhere there is none.
+        elsewhere = alone.folder / "page.inc"
+        elsewhere.write_bytes(file.read_bytes())
+        arguments[1] = elsewhere
+        assert "format not supported" in run(*arguments, "--corpus", "guides").err
+
     def test_standard_input_is_read_and_its_format_can_be_pinned(
         self, run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -691,6 +822,7 @@ class TestChunk:
             (["--strategy", '{"chunker": "hierarchy", "max_words": 0}'], "max_words"),
             (["--strategy", "hierarhy"], "did you mean 'hierarchy'?"),
             (["--strategy", "[]"], "A strategy is a mapping"),
+            (["--strategy", INLINE, "--corpus", "Guides"], "--corpus: 'Guides' is not in "),
             (["--strategy", INLINE, "--format", "markdwn"], "did you mean 'markdown'?"),
             (
                 ["--strategy", '{"chunker": "hierarchy", "max_tokens": 9, "tokenizer": "nope"}'],

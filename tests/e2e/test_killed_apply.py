@@ -7,9 +7,10 @@ import time
 from typing import Any
 
 import pytest
-from command_line import apply_command
-from small_platform import SmallPlatform, guide
+from command_line import apply_command, killed_at_checks_of
+from small_platform import STRATEGIES, SmallPlatform, guide
 
+from partitions.stages import StagePartition
 from resources.platform import Platform
 
 pytestmark = pytest.mark.slow
@@ -89,3 +90,28 @@ def test_ten_kills_at_random_moments_lose_and_double_nothing(
     }
     assert ours == theirs
     assert points_of(interrupted) == points_of(whole)
+
+
+def test_a_kill_before_the_checks_leaves_what_it_wrote_unchecked_and_the_next_apply_checks_it(
+    small: SmallPlatform,
+) -> None:
+    small.strategies = {"hierarchy": STRATEGIES["hierarchy"]}
+    small.corpus = {"buckets": 1}
+    small.write({"pump.md": guide("pump")})
+    small.configure()
+    documents = StagePartition("documents", "b00")
+    assert killed_at_checks_of(small, "documents") == -signal.SIGKILL
+    state = small.platform().run_log.state("guides")
+    assert {str(work): made.status for work, made in state.items()} == {
+        "raw_documents/b00": "ok",
+        "documents/b00": "unchecked",
+    }
+    process = apply_command(small)
+    said = process.communicate(timeout=120)[0].decode()
+    assert process.returncode == 0, said
+    (line,) = [line for line in said.splitlines() if "guides/documents/b00" in line]
+    assert line.startswith("✓")
+    assert "parsed" not in line, "what is there is checked, not made again"
+    after = small.platform().run_log.state("guides")
+    assert after[documents].data_version == state[documents].data_version
+    assert {made.status for made in after.values()} == {"ok"}

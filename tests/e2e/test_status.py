@@ -16,7 +16,7 @@ from chunk_assets import planning
 from chunk_assets.errors import VectorStoreError
 from chunk_assets.selection import parse_selection
 from chunk_assets.serving import search_corpus
-from chunk_assets.status import out_of_date
+from chunk_assets.status import outlook
 from partitions.stages import StagePartition
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallPlatform]:
 def status(small: SmallPlatform, *select: str) -> dict[str, tuple[str, ...]]:
     """Reasons by partition."""
     platform = small.platform()
-    found = out_of_date(platform, small.instance, parse_selection(select, platform.corpora))
+    found = outlook(platform, small.instance, parse_selection(select, platform.corpora)).out_of_date
     return {str(item.work): item.reasons for item in found}
 
 

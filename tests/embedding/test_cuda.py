@@ -173,17 +173,19 @@ def test_memory_is_measured_against_what_is_free_or_held_in_vain(
 def test_float32_products_are_float32_and_their_sums_are_too() -> None:
     matmul = torch.backends.cuda.matmul
     before = (
-        matmul.fp32_precision,
+        torch.get_float32_matmul_precision(),
         matmul.allow_bf16_reduced_precision_reduction,
         matmul.allow_fp16_reduced_precision_reduction,
     )
     try:
-        matmul.fp32_precision = "tf32"
+        torch.set_float32_matmul_precision("high")
+        assert matmul.allow_tf32
         cuda.use_exact_products()
-        assert matmul.fp32_precision == "ieee"
+        assert not matmul.allow_tf32
         assert not matmul.allow_bf16_reduced_precision_reduction
         assert not matmul.allow_fp16_reduced_precision_reduction
     finally:
-        matmul.fp32_precision, *halves = before
+        precision, *halves = before
+        torch.set_float32_matmul_precision(precision)
         matmul.allow_bf16_reduced_precision_reduction = halves[0]
         matmul.allow_fp16_reduced_precision_reduction = halves[1]

@@ -50,6 +50,9 @@ def test_a_setting_that_decides_vectors_changes_it(tiny: Path, settings: dict[st
     [
         {"batch_tokens": 77},
         {"threads": 1},
+        {"workers": 2},
+        {"most_padding": 0.1},
+        {"compile": True},
         {"backend": "torch"},
         {"backend": "openvino"},
         {"price_per_million_tokens": 0.02},

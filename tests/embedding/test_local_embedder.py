@@ -38,6 +38,7 @@ class TokenSums:
     at_once: int = 1
     fewest_tokens: int = 0
     most_padding: float = 0.0
+    name: str = "sums"
     precision: Precision = "float32"
     uses_cores: bool = True
     batch_tokens: int = 1000
@@ -239,7 +240,7 @@ def test_what_is_no_unit_vector_never_leaves(folder: Path, value: float, message
         def forward(self, batch: Batch) -> npt.NDArray[np.float32]:
             return np.full((len(batch.lengths), 32), value, dtype=np.float32)
 
-    with pytest.raises(EmbeddingError, match=rf"'tiny' \(float32\): text 1 of 1: .*{message}"):
+    with pytest.raises(EmbeddingError, match=rf"'tiny' \(sums float32\): text 1 of 1: .*{message}"):
         build(folder, Broken()).embed_passages(["a"])
 
 

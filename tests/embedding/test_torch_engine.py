@@ -266,6 +266,18 @@ def test_a_gpu_probes_for_its_budget_once_and_keeps_two_batches_under_way(
     assert engine.budget.trials is tried
 
 
+def test_a_gpu_without_room_for_the_smallest_batch_says_so(
+    engine: TorchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(*args: object) -> torch.Tensor:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(engine._model, "pooled", short)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    with pytest.raises(EmbeddingError, match="too little free memory for a batch of 256 tokens"):
+        engine.start(1)
+
+
 def test_a_configured_budget_needs_no_probe(files: ModelFiles, engine: TorchEngine) -> None:
     configured = TorchEngine(files, "cuda", "float32", batch_tokens=4096)
     configured.__dict__["_model"] = engine.__dict__["_model"]

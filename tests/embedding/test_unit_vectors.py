@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chunk_assets.embedding.unit_vectors import check_shape, defect, normalize
+from chunk_assets.embedding.unit_vectors import check_shape, defect, defects, normalize
 from chunk_assets.errors import EmbeddingError
 
 
@@ -31,6 +31,15 @@ def test_a_row_is_scaled_the_same_beside_any_others() -> None:
 )
 def test_what_is_no_unit_vector_is_named(row: list[float], expected: str | None) -> None:
     assert defect(np.array(row, dtype=np.float32)) == expected
+    # Among others it is named as well, and they are not.
+    rows = np.array([[1, 0], row, [0, 1]], dtype=np.float32)
+    assert defects(rows) == [None, expected, None]
+
+
+@pytest.mark.parametrize("error", [4e-4, 6e-4, 9e-4, 1.1e-3])
+def test_one_row_and_many_are_held_to_the_same_tolerance(error: float) -> None:
+    rows = np.array([[1 + error, 0], [1 - error, 0]], dtype=np.float32)
+    assert defects(rows) == [defect(row) for row in rows]
 
 
 def test_a_wrong_shape_names_both() -> None:

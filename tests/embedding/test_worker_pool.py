@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 from worker_engines import (
+    HOLD,
     KILL,
     KILL_ONCE,
     LOSE_DEVICE_ONCE,
     RAISE,
     REFUSE,
+    RELEASE,
     WAIT,
     TokenEngine,
     no_engine,
@@ -104,9 +106,9 @@ def test_whichever_worker_is_idle_takes_the_next_batch(make: Make) -> None:
 
 def test_a_slow_batch_holds_up_no_other(make: Make) -> None:
     pool = make()
-    run(pool, [[WAIT], *[[n, n] for n in range(20)]], batch_tokens=2)
-    # The slow one came first; the other worker did nearly all the rest meanwhile.
-    assert min(pool.batches) < 5
+    # The first batch is done only after the last one.
+    run(pool, [[HOLD], *[[n, n] for n in range(20)], [RELEASE] * 3], batch_tokens=3)
+    assert sorted(pool.batches) == [1, 21]
 
 
 def test_workers_share_the_threads(make: Make) -> None:
@@ -220,9 +222,25 @@ def test_a_batch_that_ends_every_worker_is_an_error_and_the_pool_lives_on(
     assert run(pool, [[3, 4]])[0, 0] == 7
 
 
+def test_texts_that_end_workers_again_and_again_wear_out_no_worker(make: Make) -> None:
+    pool = make()
+    for _ in range(3):
+        with pytest.raises(EmbeddingError, match="3 worker processes in a row"):
+            run(pool, [[KILL, 1], [WAIT, 2]], batch_tokens=2)
+    assert run(pool, [[WAIT, n] for n in range(4)], batch_tokens=2)[:, 0].tolist() == [
+        WAIT + n for n in range(4)
+    ]
+
+
+def test_a_batch_starts_what_was_not_started(make: Make) -> None:
+    assert make().forward(batch([3, 4]))[0, 0] == 7
+
+
 def test_a_worker_that_cannot_stay_is_given_up(make: Make, tmp_path: Path) -> None:
     pool = make(1, dies_at_start=True)
-    with pytest.raises(EmbeddingError, match=r"worker 1 of 1 on cpu ended 4 times .* set workers"):
+    with pytest.raises(
+        EmbeddingError, match=r"worker 1 of 1 on cpu ended 4 times before .* set workers"
+    ):
         pool.start(1)
     assert len(started(tmp_path)) == 4
 
@@ -373,3 +391,41 @@ os.wait()
         check=True,
     )
     assert "build the embedder after the fork" in parent.stdout
+
+
+@pytest.mark.slow
+def test_a_process_that_may_have_no_children_can_have_workers(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        """
+import functools, multiprocessing, sys
+from worker_engines import TokenEngine
+from chunk_assets.embedding.batch_runner import BatchRunner
+from chunk_assets.embedding.worker_pool import Place, WorkerPool
+
+def work(folder):
+    pool = WorkerPool([Place(functools.partial(TokenEngine, folder), "cpu")] * 2)
+    [(_, rows)] = BatchRunner("x", [pool]).run([[3, 4]], 0, threads=2)
+    print(int(rows[0, 0]), *pool.processes, flush=True)
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(
+        target=work, args=(sys.argv[1],), daemon=True
+    )
+    child.start()
+    child.join()
+""",
+        encoding="utf-8",
+    )
+    parent = subprocess.run(
+        [sys.executable, script, tmp_path],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    total, *processes = map(int, parent.stdout.split())
+    assert total == 7
+    assert len(processes) == 2
+    wait_until(lambda: not any(map(is_running, processes)))

@@ -60,6 +60,30 @@ def test_further_keys_of_a_record_are_kept() -> None:
     assert query.extras == {"answer": "eight", "level": 2}
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        *((key, "spans") for key in ("span", "Spans", "SPANS", "spnas", "spans ", "sp-ans")),
+        *((key, "doc_id") for key in ("docId", "DocID", "doc-id", "doc id", "docid")),
+        *((key, "alternatives") for key in ("alternative", "Alternatives", "altenatives")),
+        *((key, "documents") for key in ("document", "Documents")),
+        ("QUOTES", "quotes"),
+    ],
+)
+def test_a_key_that_looks_like_a_known_one_is_never_taken_for_a_key_of_your_own(
+    key: str, meant: str
+) -> None:
+    # Beside other evidence it would be lost in silence, and the question judged by half of it.
+    message = error_of(record(**{key: [{"doc_id": "a.md", "start": 0, "end": 4}]}))
+    assert f"there is no key `{key}`; did you mean `{meant}`?" in message
+
+
+@pytest.mark.parametrize("key", ["author", "answer", "level", "notes", "source", "id", "tags"])
+def test_a_key_of_your_own_is_taken_as_such(key: str) -> None:
+    (query,) = parse(record(**{key: "mine"}))
+    assert query.extras == {key: "mine"}
+
+
 def test_blank_lines_are_ignored_and_the_order_of_lines_is_kept() -> None:
     content = "\n" + json.dumps(record(query_id="b")) + "\n\n" + json.dumps(record(query_id="a"))
 

@@ -10,7 +10,8 @@ from small_platform import STRATEGIES, SmallPlatform, guide
 
 from chunk_assets.apply import Report
 from chunk_assets.definitions_factory import build_definitions
-from chunk_assets.errors import SourceError
+from chunk_assets.selection import Selection
+from chunk_assets.status import outlook
 from partitions.stages import StagePartition
 
 pytestmark = pytest.mark.slow
@@ -237,11 +238,22 @@ def test_a_folder_that_lists_as_empty_removes_nothing(small: SmallPlatform) -> N
     assert small.platform().tables.read("guides/documents").num_rows == 0
 
 
-def test_a_source_that_is_not_there_stops_the_run_with_its_name(small: SmallPlatform) -> None:
-    configured(small)
-    small.corpus["source"] = {"kind": "files", "root": "elsewhere"}
-    with pytest.raises(SourceError, match=r"elsewhere does not exist\. Create it"):
-        small.apply(BUCKET)
+def test_a_source_that_is_not_there_fails_its_corpus_with_its_name_and_no_other(
+    small: SmallPlatform,
+) -> None:
+    configured(small).write({"good.md": guide("pump", 1)})
+    lost = {**small.corpus, "source": {"kind": "files", "root": "elsewhere"}}
+    unset = {**small.corpus, "source": {"kind": "files", "root": "${NOT_SET_AT_ALL}"}}
+    small.extra = {"corpora": {"lost": lost, "unset": unset, "guides": small.corpus}}
+    report = small.apply()
+    assert {result.corpus for result in report.results} == {"guides"}
+    assert report.failed == []
+    assert report.unlisted.keys() == {"lost", "unset"}
+    assert "elsewhere does not exist. Create it" in report.unlisted["lost"]
+    assert "NOT_SET_AT_ALL is not set" in report.unlisted["unset"]
+    found = outlook(small.platform(), small.instance, Selection())
+    assert found.out_of_date == []
+    assert found.unlisted == report.unlisted
 
 
 def test_a_backend_that_fails_on_everything_fails_the_run_and_says_why(
@@ -273,6 +285,24 @@ def test_an_empty_file_and_one_of_blanks_are_documents_without_chunks(
     }
     assert set(tables.read("guides/chunks")["uri"].to_pylist()) == {"good.md"}
     assert small.apply(BUCKET).results == []
+
+
+def test_a_link_out_of_the_folder_is_told_as_long_as_it_is_not_followed(
+    small: SmallPlatform,
+) -> None:
+    configured(small).write({"good.md": guide("pump", 1)})
+    (small.folder / "outside.md").write_text(guide("boiler", 1))
+    (small.docs / "link.md").symlink_to(small.folder / "outside.md")
+    for _ in range(2):
+        (remark,) = small.apply(BUCKET).remarks
+        assert remark.startswith("corpus guides: 1 symbolic link leads out of the source's folder")
+        assert "is not followed: link.md" in remark
+        assert outlook(small.platform(), small.instance, Selection()).remarks == [remark]
+    assert quarantine(small) == {}
+    small.corpus["source"] = {**small.corpus["source"], "follow_links": True}
+    report = small.apply(BUCKET)
+    assert report.remarks == []
+    assert report.totals["documents"]["seen"] == 2
 
 
 def test_file_names_of_any_kind_are_kept(small: SmallPlatform) -> None:

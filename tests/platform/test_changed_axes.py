@@ -8,8 +8,7 @@ from small_platform import STRATEGIES, SmallPlatform, guide
 from chunk_assets.errors import ConfigurationError
 from chunk_assets.selection import Selection
 from chunk_assets.serving import search_corpus
-from chunk_assets.status import out_of_date
-from partitions.stages import StagePartition
+from chunk_assets.status import outlook
 
 pytestmark = pytest.mark.slow
 
@@ -74,17 +73,7 @@ def test_a_removed_strategy_is_not_compared_nor_searched_any_more_and_comes_back
         )
 
     built.strategies["sentences"] = STRATEGIES["sentences"]
-    found = out_of_date(built.platform(), built.instance, Selection())
+    found = outlook(built.platform(), built.instance, Selection()).out_of_date
     assert {item.work.stage for item in found} <= set(built.platform().sql_models)
     assert built.apply().totals["embeddings"]["embedded"] == 0
     assert strategies_told() == {"hierarchy", "sentences"}
-
-
-def test_a_partition_that_the_configuration_does_not_define_is_not_defined(
-    small: SmallPlatform,
-) -> None:
-    platform = small.platform()
-    assert platform.defines("guides", StagePartition("chunks", "b01|hierarchy"))
-    assert not platform.defines("guides", StagePartition("chunks", "b02|hierarchy"))
-    assert not platform.defines("guides", StagePartition("chunks", "b01|removed"))
-    assert not platform.defines("removed", StagePartition("chunks", "b01|hierarchy"))

@@ -1,6 +1,7 @@
 """Where Dagster keeps its records."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from small_platform import SmallPlatform
+from sqlalchemy.exc import OperationalError
 
 from chunk_assets.errors import ChunkAssetsError
 from chunk_assets.instance import dagster_home, open_instance
@@ -53,7 +55,8 @@ def test_processes_that_open_a_new_instance_at_once_leave_it_usable(
         "from pathlib import Path\n"
         "from chunk_assets.instance import open_instance\n"
         "from resources.platform import Platform\n"
-        f"open_instance(Platform.from_file(Path({str(small.config_file)!r})))\n"
+        f"with open_instance(Platform.from_file(Path({str(small.config_file)!r}))):\n"
+        "    pass\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent / "support"))
     processes = [subprocess.Popen([sys.executable, "-c", opening]) for _ in range(4)]
@@ -68,6 +71,19 @@ def test_damaged_records_are_named_with_the_remedy(small: SmallPlatform) -> None
     home = dagster_home(small.platform())
     for database in home.rglob("*.db"):
         database.write_bytes(b"no database at all" * 100)
-    with pytest.raises(ChunkAssetsError, match="delete that folder") as caught:
-        open_instance(small.platform())
+    with (
+        pytest.raises(ChunkAssetsError, match="delete that folder") as caught,
+        open_instance(small.platform()),
+    ):
+        pass
     assert str(home) in str(caught.value)
+
+
+def test_records_that_cannot_be_written_are_told_without_a_traceback(small: SmallPlatform) -> None:
+    full = OperationalError("insert", {}, sqlite3.OperationalError("disk is full"))
+    with (
+        pytest.raises(ChunkAssetsError, match=r"cannot be used: .*disk is full") as caught,
+        open_instance(small.platform()),
+    ):
+        raise full
+    assert "What was done is kept" in str(caught.value)

@@ -48,6 +48,10 @@ def test_a_refusal_is_a_reason_of_its_own() -> None:
     )
 
 
+def test_checks_that_have_not_run_are_a_reason_of_their_own() -> None:
+    assert reasons(INPUTS, last(status="unchecked")) == ("its checks have not run",)
+
+
 def test_a_run_that_dagster_has_another_version_of_does_not_count() -> None:
     # A run killed before its event was stored, or an instance that was wiped.
     assert reasons(INPUTS, last(), recorded="other") == ("Dagster has no record of it",)

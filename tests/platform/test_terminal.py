@@ -91,6 +91,26 @@ def test_nothing_to_do_is_said_in_one_line(console: Console) -> None:
     assert said(console) == "Everything is up to date: nothing to do, 0 texts embedded.\n"
 
 
+def test_what_is_in_quarantine_is_told_even_if_nothing_was_done(console: Console) -> None:
+    print_report(console, Report(totals=TOTALS, in_quarantine=1))
+    assert said(console).splitlines() == [
+        "Everything is up to date: nothing to do, 0 texts embedded.",
+        "1 document in quarantine: `chunk-assets quarantine` lists them with their reasons.",
+    ]
+
+
+def test_a_remark_on_a_source_is_a_warning(console: Console) -> None:
+    print_report(console, Report(totals=TOTALS, remarks=["corpus wiki: [a] link"]))
+    assert said(console).splitlines()[1:] == ["warning: corpus wiki: [a] link"]
+
+
+def test_a_corpus_that_could_not_be_listed_is_told_and_nothing_is_called_up_to_date(
+    console: Console,
+) -> None:
+    print_report(console, Report(totals=TOTALS, unlisted={"wiki": "/mnt/[wiki] does not exist"}))
+    assert said(console) == "failed: corpus wiki: /mnt/[wiki] does not exist\n"
+
+
 def test_the_report_has_sums_failures_and_what_they_stopped(console: Console) -> None:
     report = Report(
         seconds=1.5,

@@ -28,6 +28,9 @@ class ListedSource:
             raise SourceError("the share is not mounted")
         return list(self.items)
 
+    def remarks(self) -> Sequence[str]:
+        return ["something is left out"] if self.items else []
+
     def read(self, uri: str) -> bytes:
         return uri.encode()
 
@@ -108,6 +111,10 @@ def test_after_a_refresh_the_source_is_listed_anew() -> None:
     found.refresh()
     assert len(found.of("handbook").items) == 2
     assert source.listed == 2
+
+
+def test_what_the_source_remarks_is_kept_with_its_listing() -> None:
+    assert listings(ListedSource(items("a"))).of("handbook").remarks == ["something is left out"]
 
 
 def test_a_listing_that_failed_is_tried_again() -> None:

@@ -64,6 +64,16 @@ def test_every_partition_of_every_stage_has_a_state_of_its_own(log: RunLog) -> N
     }
 
 
+def test_the_latest_run_of_one_partition_is_that_of_the_state(log: RunLog) -> None:
+    other = StagePartition("leaderboard", "")
+    for number, work in enumerate([WORK, other, WORK]):
+        log.record("handbook", run(str(number), work))
+    log.record("wiki", run("wiki"))
+    state = log.state("handbook")
+    assert {work: log.latest("handbook", work) for work in state} == state
+    assert log.latest("handbook", StagePartition("chunks", "b09|long")) is None
+
+
 def test_a_corpus_does_not_see_the_runs_of_another(log: RunLog) -> None:
     log.record("handbook", run("1"))
     log.record("wiki", run("2"))

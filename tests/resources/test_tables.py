@@ -1,12 +1,16 @@
 """Delta tables: a partition is replaced as a whole, whoever else writes at the same time."""
 
 import multiprocessing
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
 import pytest
 from deltalake import DeltaTable
 
@@ -331,3 +335,34 @@ def test_a_damaged_table_is_named_with_its_folder_and_the_remedy(
     assert "\n" not in message
     if damage != "cut file":
         assert not tables.is_whole(CHUNKS)
+
+
+@pytest.mark.parametrize("name", ["with blanks", "ümlaut", "100%", "a#b", "a?b", "it's"])
+def test_a_table_is_whole_whatever_the_storage_folder_is_called(tmp_path: Path, name: str) -> None:
+    tables = Tables(tmp_path / name)
+    tables.replace(CHUNKS, chunks("b00", "1", strategy="a|b"), key("b00", "a|b"))
+    assert tables.is_whole(CHUNKS)
+    assert ids_of(tables) == ["1"]
+    next((tmp_path / name).rglob("*.parquet")).unlink()
+    assert not tables.is_whole(CHUNKS)
+
+
+def test_files_in_a_folder_are_read_without_python_code_on_the_threads_of_arrow(
+    tables: Tables,
+) -> None:
+    # Such threads end the process when they outlive the interpreter.
+    tables.replace(CHUNKS, chunks("b00", "1"), key("b00"))
+    dataset = tables.dataset(CHUNKS)
+    assert isinstance(dataset, ds.FileSystemDataset)
+    assert isinstance(dataset.filesystem, fs.SubTreeFileSystem)
+    assert isinstance(dataset.filesystem.base_fs, fs.LocalFileSystem)
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_right_after_a_read_ends_well(tables: Tables, tmp_path: Path) -> None:
+    for number in range(3):
+        tables.append("runs", runs(str(number)))
+    script = f"from resources.tables import Tables\nTables({str(tmp_path)!r}).read('runs')\n"
+    for _ in range(30):
+        done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")

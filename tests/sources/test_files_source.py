@@ -134,6 +134,39 @@ def test_a_link_that_is_not_followed_is_no_document(tmp_path: Path) -> None:
     assert uris(tmp_path) == ["a/b.md"]
 
 
+def test_a_link_out_of_the_root_that_is_not_followed_is_a_remark(tmp_path: Path) -> None:
+    write(tmp_path, "outside/a.md", "root/b.md", "root/c/d.md")
+    root = tmp_path / "root"
+    (root / "c" / "file.md").symlink_to(tmp_path / "outside" / "a.md")
+    (root / "folder").symlink_to(tmp_path / "outside")
+    # What these lead to is listed anyway, or is not wanted.
+    (root / "inside.md").symlink_to("b.md")
+    (root / "inside").symlink_to("c")
+    (root / "nowhere.md").symlink_to("nothing")
+    (root / "script.py").symlink_to(tmp_path / "outside" / "a.md")
+    (root / ".hidden.md").symlink_to(tmp_path / "outside" / "a.md")
+    (root / "drafts").symlink_to(tmp_path / "outside")
+    files = source(root, include=["*.md"], exclude=[".*", "drafts/"])
+    assert [item.uri for item in files.list_items()] == ["b.md", "c/d.md"]
+    (remark,) = files.remarks()
+    assert "2 symbolic links lead out of the source's folder and are not followed: " in remark
+    assert "followed: c/file.md, folder. Set source.follow_links: true" in remark
+    followed = source(root, include=["*.md"], exclude=[".*", "drafts/"], follow_links=True)
+    assert "folder/a.md" in [item.uri for item in followed.list_items()]
+    assert followed.remarks() == []
+
+
+def test_of_many_links_some_are_named(tmp_path: Path) -> None:
+    write(tmp_path, "outside/a.md", "root/b.md")
+    for number in range(7):
+        (tmp_path / "root" / f"{number}.md").symlink_to(tmp_path / "outside" / "a.md")
+    files = source(tmp_path / "root")
+    for _ in range(2):
+        files.list_items()
+        assert "7 symbolic links lead" in files.remarks()[0]
+        assert "followed: 0.md, 1.md, 2.md, 3.md, 4.md and 2 more. Set" in files.remarks()[0]
+
+
 def test_a_file_reached_by_followed_links_is_listed_under_each_path(tmp_path: Path) -> None:
     write(tmp_path, "a/b.md")
     (tmp_path / "link.md").symlink_to("a/b.md")

@@ -17,7 +17,7 @@ from chunk_assets.embedding.model_files import ModelFiles
 from chunk_assets.embedding.torch_backend import TorchEngine
 from chunk_assets.errors import EmbeddingError
 
-KILL, KILL_ONCE, LOSE_DEVICE_ONCE, RAISE, REFUSE, WAIT = range(101, 107)
+KILL, KILL_ONCE, LOSE_DEVICE_ONCE, RAISE, REFUSE, WAIT, HOLD, RELEASE = range(101, 109)
 """Token ids, and what happens in a process that is given one."""
 
 
@@ -62,11 +62,19 @@ class TokenEngine:
             raise EmbeddingError("this engine refuses")
         if (ids == WAIT).any():
             time.sleep(0.2)
+        if (ids == RELEASE).any():
+            self._released.touch()
+        while (ids == HOLD).any() and not self._released.exists():
+            time.sleep(0.01)
         rows = [ids.sum(axis=1), batch.lengths, np.full(len(ids), os.getpid())]
         return np.stack([*rows, np.full(len(ids), self.threads)], axis=1).astype(np.float32)
 
     def is_out_of_memory(self, error: Exception) -> bool:
         return isinstance(error, MemoryError)
+
+    @property
+    def _released(self) -> Path:
+        return Path(self.folder) / "released"
 
     def _is_first(self, what: str) -> bool:
         try:
