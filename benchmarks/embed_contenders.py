@@ -91,6 +91,7 @@ def _onnxruntime(model: str, onnx: str) -> Embed:
         uses_cores = True
         batch_tokens = 1024
         fewest_tokens = 0
+        length_step = 1
         most_padding = 0.0
 
         def start(self, threads: int) -> int:

@@ -14,6 +14,7 @@ from resources.tables import Tables
 
 OK, UNCHECKED, CHECK_FAILED = "ok", "unchecked", "check_failed"
 
+
 @dataclass(frozen=True, slots=True)
 class Materialization:
     """One row of the table."""

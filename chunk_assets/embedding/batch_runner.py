@@ -24,12 +24,18 @@ class BatchRunner:
         name: what errors call the embedder.
         engines: what runs the batches: the first that can load the model.
         batch_tokens: positions per batch; default: what suits the engine.
+        longest: how many tokens an input of the model may have; default: any number.
     """
 
     def __init__(
-        self, name: str, engines: Sequence[Engine], batch_tokens: int | None = None
+        self,
+        name: str,
+        engines: Sequence[Engine],
+        batch_tokens: int | None = None,
+        longest: int | None = None,
     ) -> None:
         self._name = name
+        self._longest = longest
         self._engine, *self._others = engines
         self._batch_tokens = batch_tokens
         self._usage = Usage()
@@ -60,7 +66,7 @@ class BatchRunner:
         if not inputs:
             return
         at_once = self._start(threads)
-        lengths = [len(token_ids) for token_ids in inputs]
+        lengths = [self._padded(len(token_ids)) for token_ids in inputs]
         order = by_length(lengths)
         started = 0
         again: list[list[int]] = []
@@ -75,7 +81,11 @@ class BatchRunner:
                         else:
                             positions = list(self._next_batch(order, lengths, started))
                             started += len(positions)
-                        batch = _batch([inputs[position] for position in positions], prompt_tokens)
+                        batch = _batch(
+                            [inputs[position] for position in positions],
+                            max(lengths[position] for position in positions),
+                            prompt_tokens,
+                        )
                         future = pool.submit(self._forward, batch)
                         under_way[future] = positions, batch
                     for future in wait(under_way, return_when=FIRST_COMPLETED).done:
@@ -100,6 +110,11 @@ class BatchRunner:
                     raise
                 self._engine = self._others.pop(0)
                 _log.warning("%s Now it is run with %s.", error, self._engine.name)
+
+    def _padded(self, tokens: int) -> int:
+        step = self._engine.length_step
+        padded = -(-tokens // step) * step
+        return padded if self._longest is None else max(tokens, min(padded, self._longest))
 
     def _next_batch(
         self, order: Sequence[int], lengths: Sequence[int], start: int
@@ -137,9 +152,9 @@ class BatchRunner:
         return vectors
 
 
-def _batch(inputs: Sequence[Sequence[int]], prompt_tokens: int) -> Batch:
+def _batch(inputs: Sequence[Sequence[int]], length: int, prompt_tokens: int) -> Batch:
     lengths = np.array([len(token_ids) for token_ids in inputs], dtype=np.int64)
-    token_ids = np.zeros((len(inputs), lengths.max()), dtype=np.int64)
+    token_ids = np.zeros((len(inputs), length), dtype=np.int64)
     for row, ids in zip(token_ids, inputs, strict=True):
         row[: len(ids)] = ids
     return Batch(token_ids, lengths, prompt_tokens)

@@ -73,8 +73,15 @@ class Engine(Protocol):
         """How many positions a batch must have for a row to be the same as in any other batch."""
 
     @property
+    def length_step(self) -> int:
+        """Inputs are padded to a multiple of this, each by itself: 1 where none is padded."""
+
+    @property
     def most_padding(self) -> float:
-        """Which share of a batch may be padding: 0 where only equal lengths go together."""
+        """Which share of a batch may be padding because its inputs differ in length.
+
+        With 0 only inputs go together that are equally long after each was padded by itself.
+        """
 
     def start(self, threads: int) -> int:
         """Load the model if it is not, to use so many threads of the processor from now on.

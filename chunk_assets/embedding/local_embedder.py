@@ -35,7 +35,6 @@ class LocalEmbedder:
         self._name = name
         self._config = config
         self._files = files
-        self._runner = BatchRunner(name, engines, config.batch_tokens)
         self._tokenizer = HuggingFaceTokenizer(
             tokenizer_file(files.transformer.folder), files.source, lowercase=files.lowercase
         )
@@ -46,6 +45,7 @@ class LocalEmbedder:
             files.query_prompt if config.query_prompt is None else config.query_prompt
         )
         self._input_limit = _input_limit(name, config, files)
+        self._runner = BatchRunner(name, engines, config.batch_tokens, self._input_limit)
 
     @property
     def name(self) -> str:

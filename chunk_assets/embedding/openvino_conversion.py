@@ -53,7 +53,7 @@ def _convert(model_folder: str, target: Path) -> None:
     ).eval()
     with torch.inference_mode():
         example = torch.ones((2, 9), dtype=torch.int64)
-        graph = openvino.convert_model(_steps(model), example_input=(example, example))
+        graph = openvino.convert_model(_steps(model), example_input=(example,) * 3)
     openvino.save_model(graph, target / MODEL_FILE, compress_to_fp16=False)
     compiled = openvino.Core().compile_model(
         target / MODEL_FILE, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
@@ -64,12 +64,14 @@ def _convert(model_folder: str, target: Path) -> None:
     for rows, tokens in _CHECKED_SHAPES:
         shape = rows, min(tokens, longest)
         ids = random.integers(0, transformer.auto_model.config.vocab_size, shape)
-        pooled = np.ones_like(ids)
-        pooled[:, : ids.shape[1] // 3] = 0  # as if a third were the prompt
-        for mask in (np.ones_like(ids), pooled):
+        mask = np.ones_like(ids)
+        mask[-1, shape[1] - shape[1] // 4 :] = 0  # the last row ends in padding
+        pooled = mask.copy()
+        pooled[:, : shape[1] // 3] = 0  # as if a third were the prompt
+        for inputs in ((ids, mask, mask), (ids, mask, pooled)):
             with torch.inference_mode():
-                expected = _steps(model)(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
-            found = compiled({0: ids, 1: mask})[0]
+                expected = _steps(model)(*map(torch.from_numpy, inputs)).numpy()
+            found = compiled(list(inputs))[0]
             difference = float(np.abs(_unit(found) - _unit(expected)).max())
             if not difference < _TOLERANCE:
                 raise ValueError(
@@ -79,10 +81,7 @@ def _convert(model_folder: str, target: Path) -> None:
 
 
 def _steps(model: "SentenceTransformer") -> "torch.nn.Module":
-    """The model as a function of token ids and of which tokens to pool.
-
-    Only whole inputs of equal length are given to it, so the transformer needs no mask.
-    """
+    """The model as a function of token ids, of which of them are no padding, and which to pool."""
     import torch
 
     class Steps(torch.nn.Module):
@@ -90,9 +89,11 @@ def _steps(model: "SentenceTransformer") -> "torch.nn.Module":
             super().__init__()
             self.steps = torch.nn.ModuleList(model)
 
-        def forward(self, input_ids: torch.Tensor, pooled: torch.Tensor) -> Any:  # noqa: ANN401
+        def forward(
+            self, input_ids: torch.Tensor, attention_mask: torch.Tensor, pooled: torch.Tensor
+        ) -> Any:  # noqa: ANN401
             transformer, *others = self.steps
-            features = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
+            features = {"input_ids": input_ids, "attention_mask": attention_mask}
             features = transformer(features)
             features["attention_mask"] = pooled
             for step in others:

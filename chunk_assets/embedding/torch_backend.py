@@ -175,6 +175,11 @@ class TorchEngine:
         return max(_FEWEST_TOKENS, _FEWEST_TOKENS_PER_THREAD * available_cores())
 
     @property
+    def length_step(self) -> int:
+        """No input is padded by itself."""
+        return 1
+
+    @property
     def most_padding(self) -> float:
         """Which share of a batch may be padding."""
         return self._most_padding

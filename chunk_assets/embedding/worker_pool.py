@@ -89,6 +89,11 @@ class WorkerPool:
         return self._like.fewest_tokens
 
     @property
+    def length_step(self) -> int:
+        """To a multiple of what inputs are padded."""
+        return self._like.length_step
+
+    @property
     def most_padding(self) -> float:
         """Which share of a batch may be padding."""
         return self._like.most_padding

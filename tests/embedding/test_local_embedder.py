@@ -37,6 +37,7 @@ class TokenSums:
     prompt_tokens: list[int] = field(default_factory=list)
     at_once: int = 1
     fewest_tokens: int = 0
+    length_step: int = 1
     most_padding: float = 0.0
     name: str = "sums"
     precision: Precision = "float32"
@@ -110,22 +111,30 @@ def test_short_memory_halves_the_batches_for_good(folder: Path) -> None:
     at_once=st.integers(1, 3),
     most_padding=st.sampled_from([0.0, 0.2, 1.0]),
     fewest_tokens=st.sampled_from([0, 7, 64]),
+    length_step=st.sampled_from([1, 8, 30]),
     memory_tokens=st.integers(128, 300),
     batch_tokens=st.integers(1, 300),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 def test_no_way_of_batching_changes_a_vector_or_their_order(
     folder: Path,
     texts: list[str],
     at_once: int,
     most_padding: float,
     fewest_tokens: int,
+    length_step: int,
     memory_tokens: int,
     batch_tokens: int,
 ) -> None:
     texts = [text or "x" for text in texts]
     engine = TokenSums(
-        memory_tokens, at_once=at_once, fewest_tokens=fewest_tokens, most_padding=most_padding
+        memory_tokens,
+        at_once=at_once,
+        fewest_tokens=fewest_tokens,
+        length_step=length_step,
+        most_padding=most_padding,
     )
     embedder = build(folder, engine, batch_tokens=batch_tokens)
     plain = build(folder, TokenSums())
@@ -152,6 +161,14 @@ def test_a_batch_too_small_for_the_engine_is_filled_with_its_own_rows(folder: Pa
     assert embedder.embed_passages(["one"]).shape == (1, 32)
     assert engine.batches == [(4, 3)]
     assert embedder.usage == Usage(tokens=3, padding_tokens=9)
+
+
+def test_an_input_is_padded_to_a_multiple_but_never_beyond_the_model(folder: Path) -> None:
+    engine = TokenSums(length_step=10)
+    embedder = build(folder, engine)  # which takes 48 tokens
+    embedder.embed_passages(["one", "word " * 20, "word " * 44])
+    assert engine.batches == [(1, 10), (1, 30), (1, 48)]
+    assert embedder.usage == Usage(tokens=3 + 22 + 46, padding_tokens=7 + 8 + 2)
 
 
 def test_a_query_waits_for_no_core_and_uses_one(folder: Path) -> None:

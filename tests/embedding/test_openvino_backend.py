@@ -190,16 +190,15 @@ def test_a_model_it_cannot_run_is_run_by_torch_and_remembered(
     assert build_embedder("tiny", config).embed_passages(["a"]).shape == (1, 32)
 
 
-@pytest.mark.parametrize("name", ["model.xml", "model.bin"])
-def test_a_damaged_copy_is_made_again(own_cache: Path, tiny: Path, name: str) -> None:
-    path = converted_model(read_model_files(str(tiny), tiny))
-    content = (path.parent / name).read_bytes()
+def test_a_damaged_copy_is_made_again(own_cache: Path, tiny: Path) -> None:
+    weights = converted_model(read_model_files(str(tiny), tiny)).with_suffix(".bin")
+    content = weights.read_bytes()
     damaged = bytearray(content)
     damaged[len(damaged) // 2] ^= 1
-    (path.parent / name).write_bytes(damaged)
+    weights.write_bytes(damaged)
 
     openvino(model=str(tiny)).embed_passages(["a"])
-    assert (path.parent / name).read_bytes() == content
+    assert weights.read_bytes() == content
 
 
 def test_a_cache_that_cannot_be_written_says_so(

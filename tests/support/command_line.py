@@ -26,7 +26,10 @@ def apply_command(small: SmallPlatform, *arguments: str) -> subprocess.Popen[byt
     """`chunk-assets apply` in a process of its own."""
     command = [sys.executable, "-m", "chunk_assets.cli", "apply", "-c", str(small.config_file)]
     return subprocess.Popen(
-        [*command, *arguments], env=_environment(small), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [*command, *arguments],
+        env=_environment(small),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
 
 

@@ -35,6 +35,7 @@ class TokenEngine:
     uses_cores: bool = True
     batch_tokens: int = 100
     fewest_tokens: int = 0
+    length_step: int = 1
     most_padding: float = 0.0
     dies_at_start: bool = False
     name: str = "tokens"
