@@ -8,7 +8,9 @@ from chunk_assets.doctor.finding import Finding
 from chunk_assets.doctor.probe import measure_speed, try_out
 from chunk_assets.embedding.config import EmbedderConfig
 from chunk_assets.embedding.embedder import Embedder
-from chunk_assets.embedding.model_files import folder_at_hand
+from chunk_assets.embedding.hardware import has_cuda
+from chunk_assets.embedding.model_files import folder_at_hand, read_model_files
+from chunk_assets.embedding.openvino_model import refusal
 from chunk_assets.embedding.registry import build_embedder, describe
 from chunk_assets.embedding.static_files import WORDLLAMA, locate_static_files
 
@@ -33,12 +35,17 @@ def embedder_findings(
     """
     group = f"Embedder {name}"
     choice = describe(config)
+    missing = choice.device.startswith("cuda") and not has_cuda()
     parts = (choice.backend, choice.device, choice.precision)
     yield Finding(
         group,
         "runs on",
-        "ok",
+        "problem" if missing else "ok",
         "\n".join([" · ".join(filter(None, parts)), *choice.reasons]),
+        "No CUDA device can be used here: set device: auto, or install a GPU and a torch that is "
+        "built for it."
+        if missing
+        else "",
         facts={
             "backend": choice.backend,
             "device": choice.device,
@@ -51,6 +58,8 @@ def embedder_findings(
         yield files
         if files.level != "ok":
             return
+    if choice.backend == "openvino":
+        yield from _refused(group, config)
     embedder = build_embedder(name, config)
     yield Finding(group, "fingerprint", "ok", embedder.fingerprint)
     yield Finding(
@@ -62,6 +71,20 @@ def embedder_findings(
     )
     if embed:
         yield from _trial(group, embedder, is_remote=config.remote is not None, tell=tell)
+
+
+def _refused(group: str, config: EmbedderConfig) -> Iterator[Finding]:
+    """What an earlier conversion found out."""
+    folder = folder_at_hand(config.model, config.revision)
+    reason = None if folder is None else refusal(read_model_files(config.model, folder))
+    if reason is not None:
+        yield Finding(
+            group,
+            "conversion",
+            "warning" if config.backend == "auto" else "problem",
+            f"OpenVINO cannot run this model: {reason}",
+            "torch runs it with backend: auto or torch, more slowly.",
+        )
 
 
 def _files(group: str, config: EmbedderConfig) -> Finding | None:

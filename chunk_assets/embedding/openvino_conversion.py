@@ -1,7 +1,7 @@
 """A program that converts a model: `python -m chunk_assets.embedding.openvino_conversion TASK`.
 
-TASK is JSON: `{"model": FOLDER, "target": FOLDER}`. Into the target it writes the graph, or the
-reason why there is none. Anything else that goes wrong is its exit code.
+TASK is JSON: `{"model": FOLDER, "target": FOLDER}`. Into the target it writes the graph, or why
+OpenVINO cannot run the model. What may pass (no memory, no room, a damaged file) is its exit code.
 """
 
 import json
@@ -34,13 +34,14 @@ def main() -> None:
     target = Path(task["target"])
     try:
         _convert(task["model"], target)
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a converter raises anything
+    except _CannotRunError as reason:
         for file in target.iterdir():
             file.unlink()
-        text = " ".join(str(error).split())[:500] or type(error).__name__
-        (target / REFUSED_FILE).write_text(text, encoding="utf-8")
+        (target / REFUSED_FILE).write_text(str(reason), encoding="utf-8")
+
+
+class _CannotRunError(Exception):
+    """The model itself is the reason, so another try would end the same."""
 
 
 def _convert(model_folder: str, target: Path) -> None:
@@ -53,7 +54,12 @@ def _convert(model_folder: str, target: Path) -> None:
     ).eval()
     with torch.inference_mode():
         example = torch.ones((2, 9), dtype=torch.int64)
-        graph = openvino.convert_model(_steps(model), example_input=(example,) * 3)
+        try:
+            graph = openvino.convert_model(_steps(model), example_input=(example,) * 3)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _CannotRunError(" ".join(str(error).split())[:500]) from error
     openvino.save_model(graph, target / MODEL_FILE, compress_to_fp16=False)
     compiled = openvino.Core().compile_model(
         target / MODEL_FILE, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
@@ -74,7 +80,7 @@ def _convert(model_folder: str, target: Path) -> None:
             found = compiled(list(inputs))[0]
             difference = float(np.abs(_unit(found) - _unit(expected)).max())
             if not difference < _TOLERANCE:
-                raise ValueError(
+                raise _CannotRunError(
                     f"its vectors differ from torch's by {difference:.2g} on {rows} inputs of "
                     f"{ids.shape[1]} tokens"
                 )

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from chunk_assets.lineage.identity import fingerprint
 MODEL_FILE = "model.xml"
 REFUSED_FILE = "refused.txt"
 _CHECKSUMS_FILE = "checksums.json"
+_CONTENTS = ({MODEL_FILE, "model.bin"}, {REFUSED_FILE})
 # Raised when a conversion would give another graph.
 _CONVERSION_VERSION = 1
 _CONVERTER = "chunk_assets.embedding.openvino_conversion"
@@ -84,8 +84,9 @@ def _is_whole(folder: Path) -> bool:
     """Whether everything is there as it was written; a refusal is whole as well."""
     try:
         sums = json.loads((folder / _CHECKSUMS_FILE).read_text(encoding="utf-8"))
-        return all(file_sha256(name, folder / name) == known for name, known in sums.items())
-    except (OSError, ValueError, EmbeddingError):
+        whole = {*sums} in _CONTENTS
+        return whole and all(file_sha256(name, folder / name) == sums[name] for name in sums)
+    except (OSError, ValueError, TypeError, EmbeddingError):
         return False
 
 
@@ -94,9 +95,11 @@ def _convert(files: ModelFiles, folder: Path) -> None:
 
     What it leaves in its folder, a model or the reason why there is none, appears as a whole.
     """
-    with tempfile.TemporaryDirectory(prefix="converting-", dir=folder.parent) as place:
-        work = Path(place) / "model"
-        work.mkdir()
+    work = folder.with_suffix(".converting")
+    if work.exists():
+        shutil.rmtree(work)  # a killed one left it
+    work.mkdir()
+    try:
         task = json.dumps({"model": str(files.folder), "target": str(work)})
         done = subprocess.run(  # noqa: S603 - this Python, with a program of ours
             [sys.executable, "-m", _CONVERTER, task],
@@ -110,9 +113,11 @@ def _convert(files: ModelFiles, folder: Path) -> None:
             last = done.stderr.strip().splitlines()[-1:] or ["nothing"]
             raise EmbeddingError(
                 f"model {files.source!r}: its conversion for OpenVINO ended with exit code "
-                f"{done.returncode} and said: {last[0]}. Try again with more memory, or use "
-                "backend: torch."
+                f"{done.returncode} and said: {last[0]}. See that there is memory, and room in "
+                f"{folder.parent}, and try again; or use backend: torch."
             )
         sums = {path.name: file_sha256(path.name, path) for path in work.iterdir()}
         (work / _CHECKSUMS_FILE).write_text(json.dumps(sums), encoding="utf-8")
         work.replace(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

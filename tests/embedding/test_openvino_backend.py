@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from embedding_models import LAYOUTS, cosines, reference, sentences, tiny_model
+from safetensors.torch import load_file, save_file
 
+from chunk_assets.embedding import openvino_model
 from chunk_assets.embedding.cache_folder import VARIABLE
 from chunk_assets.embedding.config import EmbedderConfig
 from chunk_assets.embedding.embedder import Embedder
@@ -146,7 +148,7 @@ def test_a_killed_conversion_leaves_nothing_that_is_taken_for_a_model(
 ) -> None:
     files = read_model_files(str(tiny), tiny)
     own_cache.mkdir(parents=True)
-    left = own_cache / "converting-abc" / "model"
+    left = openvino_model._folder(files).with_suffix(".converting")
     left.mkdir(parents=True)
     (left / "model.xml").write_text("half", encoding="utf-8")
     monkeypatch.setattr(sys, "executable", str(_killed(own_cache.parent)))
@@ -156,6 +158,7 @@ def test_a_killed_conversion_leaves_nothing_that_is_taken_for_a_model(
     monkeypatch.setenv(VARIABLE, str(own_cache.parent))
     assert refusal(files) is None
     assert converted_model(files).is_file()
+    assert not left.exists()
 
 
 def _killed(folder: Path) -> Path:
@@ -165,29 +168,33 @@ def _killed(folder: Path) -> Path:
     return program
 
 
-def test_a_model_it_cannot_run_is_run_by_torch_and_remembered(
+def test_a_model_it_cannot_run_is_left_to_torch_and_remembered(
     own_cache: Path, tmp_path: Path, model_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tiny_model(tmp_path / "model", model_folder)
-    config = EmbedderConfig(model=str(folder), device="cpu", threads=1)
-    # sentence-transformers itself cannot load it, as with a layer that the converter does not know.
-    weights = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(b"damaged")
-    os.utime(folder / "model.safetensors", ns=(1, 1))
-    embedder = build_embedder("tiny", config)
+    weights = load_file(folder / "model.safetensors")
+    weights["encoder.layer.0.output.dense.bias"] += float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    embedder = build_embedder("tiny", EmbedderConfig(model=str(folder), device="cpu", threads=1))
     assert computed_by(embedder).startswith("openvino")
-    with pytest.raises(EmbeddingError, match="Fetch it again"):
+    with pytest.raises(EmbeddingError, match="holds NaN"):
         embedder.embed_passages(["a"])
     assert computed_by(embedder).startswith("torch")
     assert "cannot be run by OpenVINO" in caplog.text
 
-    assert "deserializing" in str(refusal(read_model_files(str(folder), folder)))
+    assert "differ from torch's by nan" in str(refusal(read_model_files(str(folder), folder)))
     with pytest.raises(EmbeddingError, match=r"cannot be run by OpenVINO: .*Use backend: torch"):
-        build_embedder("tiny", config.model_copy(update={"backend": "openvino"})).embed_passages(
-            ["a"]
-        )
-    (folder / "model.safetensors").write_bytes(weights)
-    assert build_embedder("tiny", config).embed_passages(["a"]).shape == (1, 32)
+        openvino(model=str(folder)).embed_passages(["a"])
+
+
+def test_a_failure_that_may_pass_is_not_remembered(
+    own_cache: Path, tmp_path: Path, model_folder: Path
+) -> None:
+    folder = tiny_model(tmp_path / "model", model_folder)
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(EmbeddingError, match=r"ended with exit code 1 and said: .*try again"):
+        openvino(model=str(folder)).embed_passages(["a"])
+    assert refusal(read_model_files(str(folder), folder)) is None
 
 
 def test_a_damaged_copy_is_made_again(own_cache: Path, tiny: Path) -> None:
@@ -197,6 +204,11 @@ def test_a_damaged_copy_is_made_again(own_cache: Path, tiny: Path) -> None:
     damaged[len(damaged) // 2] ^= 1
     weights.write_bytes(damaged)
 
+    openvino(model=str(tiny)).embed_passages(["a"])
+    assert weights.read_bytes() == content
+
+    (weights.parent / "checksums.json").write_text("{}", encoding="ascii")
+    weights.write_bytes(b"")
     openvino(model=str(tiny)).embed_passages(["a"])
     assert weights.read_bytes() == content
 

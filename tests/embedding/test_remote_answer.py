@@ -227,3 +227,7 @@ def test_a_server_that_is_unavailable_for_a_while_is_busy() -> None:
 def test_a_vector_of_nan_in_base64_is_told() -> None:
     packed = base64.b64encode(struct.pack("<2f", float("nan"), 1)).decode()
     assert read(body(packed), base64_allowed=True).defects[0].startswith("its vector holds NaN")
+
+
+def test_an_answer_nested_without_end_tells_no_error() -> None:
+    assert read_error(b"[" * 200_000) is None

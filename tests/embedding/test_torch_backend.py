@@ -83,7 +83,7 @@ def test_bfloat16_keeps_the_direction(
     bfloat16: Embedder, float32: Embedder, corpus: list[str]
 ) -> None:
     similar = cosines(bfloat16.embed_passages(corpus), float32.embed_passages(corpus))
-    assert similar.min() > 0.9998
+    assert similar.min() > 0.9999
     assert similar.mean() > 0.9999
 
 
