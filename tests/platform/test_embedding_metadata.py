@@ -31,7 +31,7 @@ def test_tokens_padding_and_cost_are_told(minilm: SmallPlatform) -> None:
     assert metadata["embedded"] == metadata["texts"] == 6
     assert metadata["computed_tokens"] == metadata["tokens_embedded"] + special * 6  # type: ignore[operator]
     assert metadata["padding_tokens"] == 10  # each text is padded to a multiple of eight
-    computed = metadata["computed_tokens"] + 10  # type: ignore[operator]
+    computed = metadata["computed_tokens"] + 10
     assert metadata["padding_share"] == round(10 / computed, 4)
     assert metadata["cost"] == pytest.approx(metadata["computed_tokens"] * 500 / 1e6)
     assert str(metadata["computed_by"]).startswith("openvino ")
