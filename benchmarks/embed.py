@@ -26,8 +26,8 @@ from benchmarks.embed_process import Contender, ContenderError, Timing
 from benchmarks.embed_profile import profile
 from benchmarks.embed_report import Round, likeness, report
 from benchmarks.embed_reuse import run_bakeoff
+from benchmarks.embed_shapes import MINILM
 from benchmarks.embed_texts import DataMissingError, data_folder, sample_chunks
-from benchmarks.embed_work import MINILM, total_flops
 from chunk_assets.embedding.config import DEFAULT_MODEL, EmbedderConfig
 from chunk_assets.embedding.hardware import available_cores
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file
@@ -85,7 +85,7 @@ def main(
         "tokens": sum(lengths),
         "tokens per text": f"mean {np.mean(lengths):.0f}, 5 % {np.percentile(lengths, 5):.0f}, "
         f"95 % {np.percentile(lengths, 95):.0f}",
-        "FLOP per token": f"{total_flops(MINILM, lengths) / sum(lengths) / 1e6:.1f} million",
+        "FLOP per token": f"{MINILM.flops(lengths) / sum(lengths) / 1e6:.1f} million",
         "cores": available_cores(),
         "machine": platform.machine(),
         OURS: str(describe(EmbedderConfig())),
@@ -155,7 +155,7 @@ def _embed(
             done.append(
                 Round(
                     tokens=sum(lengths[share]),
-                    flops=total_flops(MINILM, lengths[share]),
+                    flops=MINILM.flops(lengths[share]),
                     gemm_flops_per_s=peaks,
                     timings={name: timings[name] for name in names},
                 )

@@ -37,14 +37,14 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.embed_gpu_shapes import (
+from benchmarks.embed_gpu_texts import CHARACTERS, docstrings, sample_texts
+from benchmarks.embed_shapes import (
     BERT_BASE,
     TINY,
     TINY_BASE,
     write_half_size_copy,
     write_random_model,
 )
-from benchmarks.embed_gpu_texts import CHARACTERS, docstrings, sample_texts
 from chunk_assets.embedding.config import DEFAULT_MODEL, EmbedderConfig
 from chunk_assets.embedding.hardware import resolve_device, resolve_precision, visible_gpus
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks.embed_gpu_shapes import Shape
+from benchmarks.embed_shapes import Shape
 
 
 def seconds_of(call: Callable[[], object], device: str, spend: float) -> float:

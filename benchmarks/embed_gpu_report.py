@@ -23,7 +23,7 @@ def report(
         "# Embedding on a GPU",
         "Measured in one run, ways interleaved, medians over rounds. Tokens are those of the "
         "inputs, special ones included, padding apart. FLOPs and bytes are counted by the formulas "
-        "in `benchmarks/embed_gpu_shapes.py`; bytes are those of a pass whose steps are not fused, "
+        "in `benchmarks/embed_shapes.py`; bytes are those of a pass whose steps are not fused, "
         "so a share above 100 % means that caches or fusion saved some. Cosines are to our own "
         "float32 vectors, from batches without padding. All ways share a process, so our switches "
         "for products (no TF32, sums in float32) hold for sentence-transformers too.",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.embed_gpu_peaks import linear_flops
-from benchmarks.embed_gpu_shapes import Shape, read_shape
+from benchmarks.embed_shapes import Shape, read_shape
 from chunk_assets.embedding.batch_runner import BatchRunner
 from chunk_assets.embedding.config import EmbedderConfig, Precision
 from chunk_assets.embedding.embedder import Vectors

@@ -11,12 +11,10 @@ from chunk_assets.embedding.batching import by_length, next_batch
 from chunk_assets.embedding.hardware import cpu_bfloat16
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file
 from chunk_assets.embedding.model_files import read_model_files
+from chunk_assets.embedding.openvino_backend import OpenVinoEngine
 from chunk_assets.embedding.openvino_library import silence_telemetry
 from chunk_assets.embedding.openvino_model import converted_model
 from chunk_assets.embedding.unit_vectors import defects, normalize
-
-# As the backend does it.
-_BATCH_TOKENS, _LENGTH_STEP = 1024, 8
 
 
 def profile(texts: Sequence[str], model: Path) -> dict[str, float]:
@@ -43,12 +41,14 @@ def profile(texts: Sequence[str], model: Path) -> dict[str, float]:
     inputs = tokenizer.model_inputs(texts)
     seconds["tokenizing"] = time.perf_counter() - started
     lengths = [len(ids) for ids in inputs]
-    padded = [-(-length // _LENGTH_STEP) * _LENGTH_STEP for length in lengths]
+    engine = OpenVinoEngine(files, "bfloat16" if cpu_bfloat16() else "float32")
+    step = engine.length_step
+    padded = [-(-length // step) * step for length in lengths]
     order = by_length(padded)
     done = 0
     while done < len(order):
         started = time.perf_counter()
-        batch = next_batch(order, padded, done, _BATCH_TOKENS)
+        batch = next_batch(order, padded, done, engine.batch_tokens)
         ids = np.zeros((len(batch), padded[batch[0]]), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, position in enumerate(batch):

@@ -14,6 +14,7 @@ from chunk_assets.embedding.fingerprint import embedder_fingerprint, model_ident
 from chunk_assets.embedding.hardware import resolve_workers
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file
 from chunk_assets.embedding.model_files import ModelFiles
+from chunk_assets.embedding.prompt_room import prompt_room
 from chunk_assets.embedding.unit_vectors import check_shape, defects, normalize
 from chunk_assets.embedding.usage import Usage
 from chunk_assets.errors import EmbeddingError
@@ -154,13 +155,8 @@ class LocalEmbedder:
 
     def _room(self, prompt: str, field: str) -> int:
         [taken] = self._tokenizer.count([prompt])
-        room = self._input_limit - self._tokenizer.special_tokens - taken
-        if room < 1:
-            raise EmbeddingError(
-                f"embedder {self._name!r}: its {field} takes {taken} of the model's "
-                f"{self._input_limit} tokens and leaves no room for text: shorten it"
-            )
-        return room
+        special = self._tokenizer.special_tokens
+        return prompt_room(self._name, field, limit=self._input_limit, special=special, taken=taken)
 
     def _prompt_tokens(self, prompt: str) -> int:
         """How many tokens of an input come before its text, special ones included."""

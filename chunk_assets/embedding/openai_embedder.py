@@ -11,6 +11,7 @@ from chunk_assets.embedding.config import EmbedderConfig
 from chunk_assets.embedding.embedder import Vectors
 from chunk_assets.embedding.fingerprint import embedder_fingerprint
 from chunk_assets.embedding.overflow import split_windows
+from chunk_assets.embedding.prompt_room import prompt_room
 from chunk_assets.embedding.remote_batches import BatchSizes, Prepared
 from chunk_assets.embedding.remote_config import RemoteConfig
 from chunk_assets.embedding.remote_endpoint import resolve_endpoint
@@ -255,13 +256,8 @@ class OpenAIEmbedder:
     def _room(self, prompt: str, field: str) -> int:
         # A vocabulary is not loaded to count nothing.
         [taken] = self._tokenizer.count([prompt]) if prompt else [0]
-        room = self._input_limit - self._tokenizer.special_tokens - taken
-        if room < 1:
-            raise EmbeddingError(
-                f"embedder {self._name!r}: its {field} takes {taken} of the model's "
-                f"{self._input_limit} tokens and leaves no room for text: shorten it"
-            )
-        return room
+        special = self._tokenizer.special_tokens
+        return prompt_room(self._name, field, limit=self._input_limit, special=special, taken=taken)
 
 
 def build_openai_embedder(name: str, config: EmbedderConfig) -> OpenAIEmbedder:

@@ -11,8 +11,8 @@ from benchmarks import embed
 from benchmarks.embed_contenders import DEFAULT, OURS
 from benchmarks.embed_process import Contender, ContenderError, Timing
 from benchmarks.embed_report import Round, likeness, share_of_peak, speed, times_default
+from benchmarks.embed_shapes import MINILM, Shape
 from benchmarks.embed_texts import sample_chunks
-from benchmarks.embed_work import MINILM, Shape, total_flops
 from chunk_assets.embedding.config import DEFAULT_MODEL
 from chunk_assets.embedding.huggingface_tokenizer import load_tokenizer
 from chunk_assets.embedding.model_files import locate_model
@@ -20,10 +20,12 @@ from chunk_assets.embedding.model_files import locate_model
 
 def test_a_token_of_minilm_costs_what_its_matrices_hold() -> None:
     # The weights of the linear layers, two operations each.
-    assert MINILM.flops(1) - 6 * 4 * 384 == 2 * 10_616_832
+    assert MINILM.flops([1]) - 6 * 4 * 384 == 2 * 10_616_832
     # Twice as long an input is more than twice the work: every token looks at every other one.
-    assert total_flops(MINILM, [100, 100]) < MINILM.flops(200)
-    assert Shape(layers=1, width=2, inner=3).flops(5) == 5 * (2 * (16 + 12) + 4 * 5 * 2)
+    assert MINILM.flops([100, 100]) < MINILM.flops([200])
+    assert Shape(hidden=2, intermediate=3, layers=1, heads=1).flops([5]) == 5 * (
+        2 * (16 + 12) + 4 * 5 * 2
+    )
 
 
 def test_rates_are_medians_over_rounds() -> None:

@@ -21,8 +21,8 @@ from benchmarks.embed_gpu_run import (
     ModelResult,
     WayResult,
 )
-from benchmarks.embed_gpu_shapes import BERT_BASE, MINILM, TINY, Shape, read_shape
 from benchmarks.embed_gpu_texts import docstrings, sample_texts
+from benchmarks.embed_shapes import BERT_BASE, MINILM, TINY, Shape, read_shape
 from chunk_assets.embedding.config import DEFAULT_MODEL, EmbedderConfig
 from chunk_assets.embedding.embedder import Vectors
 from chunk_assets.embedding.huggingface_tokenizer import HuggingFaceTokenizer, tokenizer_file

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,10 @@ class Shape:
         its weights meet L values. Norms, softmax and activations are not counted.
         """
         return 2 * self.linear_parameters + 4 * length * self.hidden * self.layers
+
+    def flops(self, lengths: Iterable[int]) -> int:
+        """Floating-point operations of inputs of these lengths, without padding."""
+        return int(sum(length * self.flops_per_token(length) for length in lengths))
 
     def bytes_per_forward(self, tokens: float, precision: Precision) -> float:
         """Bytes that one pass without fused steps reads and writes in memory, at least.
